@@ -1,0 +1,1 @@
+"""What the stages share: command line, pipeline, stage loop, transports, state, URLs."""

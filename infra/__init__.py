@@ -1,0 +1,1 @@
+"""What a crawl runs on, and the programs that start it."""

@@ -1,0 +1,1 @@
+"""The records that travel through Kafka, one file a topic."""
