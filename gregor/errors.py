@@ -1,0 +1,132 @@
+"""Every exception that gregor raises on purpose, and the exit code each one ends a command with.
+
+    GregorError                    1
+     +-- CheckFailed               1   a check ran and what it looked at is not as it should be
+     +-- UsageError                3   a command line that cannot mean anything
+     |    +-- ConfigError          3   a configuration file, variable or flag that cannot be obeyed
+     +-- BrokerUnreachable         2   no broker answered within kafka.give_up_after_s
+     +-- TopologyError             2   a topic is missing or has another partition count
+     +-- StateError                   4
+     |    +-- FolderInUse          4   another process holds the state folder
+     |    +-- ForeignState         4   state of another crawl or cluster, or ahead of the changelog
+     |    +-- CorruptState         4   state that cannot be read back
+     +-- TransportError            2   the log refused something and trying again will not help
+     |    +-- CommitFailed         2   a checkpoint did not come through; which of the three decides what is done next
+     |         +-- Aborted         2   nothing was committed and the input is already rewound: drop the overlay, go on
+     |         +-- Fenced          2   another member owns the partitions now: nothing was committed, give them up
+     |         +-- UnknownOutcome  2   it may have been committed: never rewind, treat all partitions as newly assigned
+     +-- RecordError               1   a record that cannot be decoded; it goes to dead-letters with the reason
+
+Exit codes: 0 done; 1 a check failed; 2 the broker or the environment is not there; 3 configuration or usage;
+4 the state folder was refused; 130 interrupted. An exception outside this tree is a bug in gregor and keeps its
+traceback.
+
+A message says what was expected and what was found; `remedy` says what to do and is the last part of the text.
+"""
+
+from typing import ClassVar, Final
+
+EXIT_OK: Final = 0
+EXIT_CHECK_FAILED: Final = 1
+EXIT_ENVIRONMENT: Final = 2
+EXIT_USAGE: Final = 3
+EXIT_STATE: Final = 4
+EXIT_INTERRUPTED: Final = 130
+
+
+class GregorError(Exception):
+    """Root of everything that a caller may want to catch."""
+
+    default_exit_code: ClassVar[int] = EXIT_CHECK_FAILED
+    default_remedy: ClassVar[str] = ""
+
+    def __init__(self, message: str, *, exit_code: int | None = None, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.exit_code = self.default_exit_code if exit_code is None else exit_code
+        self.remedy = self.default_remedy if remedy is None else remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
+
+
+class CheckFailed(GregorError):
+    """A command whose purpose is to check found something wrong."""
+
+
+class UsageError(GregorError):
+    """A command line that cannot be obeyed, however the configuration reads."""
+
+    default_exit_code = EXIT_USAGE
+
+
+class ConfigError(UsageError):
+    """A setting that is unknown, of the wrong type or impossible; says where, and which known key is nearest."""
+
+
+class BrokerUnreachable(GregorError):
+    """No broker answered within the time that the configuration allows."""
+
+    default_exit_code = EXIT_ENVIRONMENT
+    default_remedy = "start it, or correct kafka.bootstrap"
+
+
+class TopologyError(GregorError):
+    """The topics on the cluster are not those of this crawl's {N, P}."""
+
+    default_exit_code = EXIT_ENVIRONMENT
+    default_remedy = "`gregor topics --create` mends it"
+
+
+class StateError(GregorError):
+    """A state folder that must not be used as it is."""
+
+    default_exit_code = EXIT_STATE
+
+
+class FolderInUse(StateError):
+    """Another process holds the lock of the folder."""
+
+    default_remedy = "stop that process, or give this one a state.folder of its own"
+
+
+class ForeignState(StateError):
+    """The folder belongs to another crawl or cluster, or is ahead of its changelog."""
+
+    default_remedy = "`gregor rebuild` throws the folder away and restores it from the changelog"
+
+
+class CorruptState(StateError):
+    """Bytes in the folder that this version of gregor cannot have written."""
+
+    default_remedy = "`gregor rebuild` throws the folder away and restores it from the changelog"
+
+
+class TransportError(GregorError):
+    """The transport cannot go on."""
+
+    default_exit_code = EXIT_ENVIRONMENT
+
+
+class CommitFailed(TransportError):
+    """A checkpoint did not come through."""
+
+
+class Aborted(CommitFailed):
+    """Nothing was committed, and the inputs are rewound to the last checkpoint."""
+
+
+class Fenced(CommitFailed):
+    """Nothing was committed, because a newer owner of the partitions exists."""
+
+
+class UnknownOutcome(CommitFailed):
+    """The checkpoint may or may not have been committed; only the log can tell."""
+
+
+class RecordError(GregorError):
+    """A record that cannot be decoded."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
