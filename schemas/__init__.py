@@ -1,1 +1,5 @@
-"""The records that travel through Kafka, one file a topic."""
+"""The records of every topic: one file a topic, frozen Structs, readable JSON.
+
+Times are integers in milliseconds since the Unix epoch (``*_ms``), durations too; sizes are bytes. A field that a reader does not
+know is ignored and a missing optional field takes its default, so that old and new workers read each other's records.
+"""

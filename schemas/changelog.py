@@ -1,0 +1,46 @@
+"""Topic ``frontier-changelog``: packed deltas, pieces of the rolling snapshot, and one checkpoint record a commit.
+
+The first byte of a value tells them apart: ``D`` delta, ``S`` snapshot piece, ``C`` checkpoint (JSON follows). Formats of the first
+two: gregor/state/packed.py. A delta's key is the server it touches, a snapshot piece's key the family, a checkpoint's key "checkpoint".
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from schemas.codec import Undecodable, decoder, encode
+
+DELTA: Final = 0x44
+SNAPSHOT: Final = 0x53
+CHECKPOINT: Final = 0x43
+CHECKPOINT_KEY: Final = b"checkpoint"
+
+
+class Checkpoint(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The last record of every commit in each changelog partition."""
+
+    sequence: int
+    """Grows by one with each commit of the partition, from 1."""
+    positions: dict[str, int]
+    """Input topic (without prefix) to the position committed with it."""
+    now_ms: int = 0
+    config_version: str = ""
+    counters: dict[str, int] = {}
+    """Exact totals since the partition began, so that audit can add up."""
+    member: str = ""
+    """Who wrote it."""
+    cycle_start: int = -1
+    """Offset at which the running snapshot cycle began; -1: none yet."""
+
+
+_decode = decoder(Checkpoint)
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
+    return b"C" + encode(checkpoint)
+
+
+def decode_checkpoint(value: bytes) -> Checkpoint:
+    if value[:1] != b"C":
+        raise Undecodable("not a checkpoint record: the first byte is not C")
+    return _decode(value[1:])

@@ -1,0 +1,59 @@
+"""Topic ``discovered``: links found on ONE page to ONE server, of one scheme and one kind."""
+
+from enum import IntFlag
+from typing import Literal
+
+from msgspec import Struct
+
+from schemas.codec import decoder
+
+LinkKind = Literal["seed", "link", "redirect", "canonical", "alternate", "requisite", "sitemap", "feed", "refresh"]
+
+
+class Rel(IntFlag):
+    """What a link's ``rel`` attribute said, as bits."""
+
+    NOFOLLOW = 1
+    UGC = 2
+    SPONSORED = 4
+
+
+class Discovered(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The unit of discovery: never one record a link.
+
+    ``flags``, ``counts`` and ``lastmods_ms`` run parallel to ``paths`` or are empty; empty means the default for every path.
+    """
+
+    server: str
+    """Target authority without scheme, canonical (lower-case, punycode, default port omitted). Also the record's key."""
+    paths: tuple[str, ...]
+    """Path and query of each link, canonical, starting with "/"."""
+    scheme: Literal["http", "https"] = "https"
+    kind: LinkKind = "link"
+    flags: tuple[int, ...] = ()
+    """Bits of ``Rel``; empty: no link carries any."""
+    counts: tuple[int, ...] = ()
+    """How often the page (or, for a repetition record, the filter) saw the link; empty: once each."""
+    lastmods_ms: tuple[int, ...] = ()
+    """A sitemap's ``lastmod``; 0 or empty: not said."""
+    depth: int = 1
+    """Depth of the targets, as counted by paper 003: 1 for seeds and across domains, referrer + 1 within a domain."""
+    hops: int = 0
+    """Links followed from the seed to here, whatever the domains; 0: a seed."""
+    off_site: int = 0
+    """How many of those hops crossed registered domains."""
+    redirects: int = 0
+    """Redirects followed in a row to get here; 0: none."""
+    seed: int = 0
+    """Number of the seed that this chain began with, in the order given by the user."""
+    internal: bool = True
+    """Whether the page and its targets share a registered domain."""
+    referrer: str = ""
+    """URL of the page; empty for seeds."""
+    referrer_lease: str = ""
+    """Lease under which the page was fetched, so that a repeated record is known; empty for seeds."""
+    found_ms: int = 0
+    """When the links were found; 0: not known."""
+
+
+decode_discovered = decoder(Discovered)
