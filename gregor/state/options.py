@@ -1,0 +1,62 @@
+"""How RocksDB is set up, each figure with its reason; caches and write buffers are shared by all stores of a process."""
+
+from msgspec import Struct
+from rocksdict import BlockBasedOptions, Cache, DBCompressionType, Options, WriteBufferManager
+
+
+class StoreOptions(Struct, frozen=True, kw_only=True):
+    """What differs between a laptop, a test and a cluster."""
+
+    block_cache_bytes: int = 256 * 1024 * 1024
+    """Uncompressed blocks of ALL stores of the process: what keeps the hot repositories in memory."""
+    write_buffer_bytes: int = 128 * 1024 * 1024
+    """Memtables of ALL stores together; when they are full the oldest is flushed, whichever store it belongs to."""
+    memtable_bytes: int = 16 * 1024 * 1024
+    """One family's memtable: large enough that a checkpoint never fills several, small enough for dozens of partitions."""
+    block_bytes: int = 16 * 1024
+    """Values are mostly packed arrays of kilobytes; smaller blocks would only add index entries."""
+    background_jobs: int = 2
+    """Flushes and compactions at once; the machine's cores belong to the crawl."""
+    wal_bytes: int = 64 * 1024 * 1024
+    """Write-ahead log before families that rarely change are flushed, which bounds the time to open after a kill."""
+    open_files: int = 256
+    """A partition has few files; dozens of partitions must stay below a shell's limit of descriptors."""
+
+
+class SharedMemory:
+    """The block cache and the write buffers that bound the memory of every store of a process together."""
+
+    def __init__(self, options: StoreOptions) -> None:
+        self.options = options
+        self.cache = Cache(options.block_cache_bytes)
+        self.buffers = WriteBufferManager(options.write_buffer_bytes, False)
+
+    def for_store(self) -> Options:
+        """Options of the database itself."""
+        options = self.for_family()
+        options.create_if_missing(True)
+        options.create_missing_column_families(True)
+        options.set_write_buffer_manager(self.buffers)
+        options.set_max_background_jobs(self.options.background_jobs)
+        options.set_max_total_wal_size(self.options.wal_bytes)
+        options.set_max_open_files(self.options.open_files)
+        options.set_keep_log_file_num(2)
+        options.set_max_log_file_size(1024 * 1024)
+        options.set_manifest_preallocation_size(64 * 1024)
+        return options
+
+    def for_family(self) -> Options:
+        """Options of one column family."""
+        table = BlockBasedOptions()
+        table.set_block_cache(self.cache)
+        table.set_block_size(self.options.block_bytes)
+        table.set_bloom_filter(10, False)
+        # Otherwise index and filter blocks live outside of the cache and memory grows with the store.
+        table.set_cache_index_and_filter_blocks(True)
+        table.set_pin_l0_filter_and_index_blocks_in_cache(True)
+        options = Options(raw_mode=True)
+        options.set_block_based_table_factory(table)
+        options.set_write_buffer_size(self.options.memtable_bytes)
+        options.set_compression_type(DBCompressionType.lz4())
+        options.set_level_compaction_dynamic_level_bytes(True)
+        return options
