@@ -1,0 +1,52 @@
+# gregor: everything that is done often. `make` alone lists it.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup crawl test check jars kafka bench lock clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PORT ?= 9092
+BROKERS ?= 1
+BENCHES := $(filter-out __init__,$(basename $(notdir $(wildcard bench/*.py))))
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+crawl: $(STAMP) ## crawl the built-in demo site, or with SEEDS="https://..." those
+	$(BIN)/gregor crawl $(or $(SEEDS),--demo)
+
+setup: $(STAMP) ## install gregor and its pinned dependencies into .venv
+
+$(STAMP): requirements.lock pyproject.toml infra/need.sh
+	python=$$(infra/need.sh python) && "$$python" -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+test: jars check ## check, then run every test against real brokers
+	$(BIN)/pytest
+
+check: $(STAMP) ## lint, formatting, types and import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+jars: $(STAMP) ## fetch the Kafka broker's jars once
+	infra/need.sh java mvn
+	$(BIN)/python -m infra.kafka.jars
+
+kafka: jars ## run a Kafka in the foreground (PORT=9092, BROKERS=1 or 3, DATA=folder to keep)
+	exec $(BIN)/python -m infra.kafka --port $(PORT) --brokers $(BROKERS) $(if $(DATA),--data "$(DATA)")
+
+bench: jars ## run every benchmark, the quick way
+	@set -e; for bench in $(BENCHES); do echo "== $$bench"; $(BIN)/python -m bench.$$bench --quick; done
+
+lock: $(STAMP) ## resolve the newest versions again and pin them
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade --quiet \
+		--generate-hashes --no-header --no-annotate --output-file requirements.lock
+
+clean: ## remove what was built and cached
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
