@@ -1,0 +1,1 @@
+"""A real Kafka, one broker or three, on this machine without Docker."""
