@@ -1,0 +1,1 @@
+"""URLs: canonical form, fingerprints and placement, registered domains."""

@@ -1,0 +1,148 @@
+"""The links of one page joined to its URL in one call: repeats dropped first, results grouped by server.
+
+Three ways lead to a joined link, each the same answer as the next one and faster (tests/url/test_links.py):
+
+    simple   rooted or relative, no escapes, no empty or dotted segments: one match and one concatenation
+    plain    only characters that the parser of the URL standard hands back unchanged: string operations
+    any      the parser
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+import msgspec
+
+from gregor.url.canonical import BASE, DEFAULT_RULES, UNCAPPED_RULES, CanonicalRules, Refusal, Url, finish, join, split
+
+JoinedLink: TypeAlias = tuple[str, str, int, int]
+"""(scheme, path, index of the first occurrence, count of occurrences)"""
+
+# Every character stands for itself in a path and in a query; what the standard encodes, strips or turns is absent.
+_SAFE = r"A-Za-z0-9\-._~!$&()*+,;=:@%/"
+_PLAIN = re.compile(rf"([{_SAFE}]*)(\?[{_SAFE}?]*)?")
+_PLAIN_ABSOLUTE = re.compile(rf"(?:(https?):)?//([A-Za-z0-9.:\-]+)(/[{_SAFE}]*)?(\?[{_SAFE}?]*)?")
+
+_FIRST = r"[A-Za-z0-9\-_~!$&()*+,;=@]"
+_SEGMENTS = rf"(?:/{_FIRST}[A-Za-z0-9\-._~!$&()*+,;=:@]*+)*+/?"
+_SIMPLE = re.compile(
+    rf"(?:((?:\.\./)*+){_FIRST}[A-Za-z0-9\-._~!$&()*+,;=@]*+{_SEGMENTS}|/{_FIRST}[A-Za-z0-9\-._~!$&()*+,;=:@]*+{_SEGMENTS})"
+    r"(?:\?[A-Za-z0-9\-._~!$&()*+,;=:@/?]*+)?"
+)
+
+
+class JoinedLinks(msgspec.Struct, frozen=True):
+    """What the links of one page come to. Every link of the page is in exactly one of the two counts."""
+
+    servers: dict[str, list[JoinedLink]]
+    refused: dict[str, int]
+    """Reason → links, repeats included."""
+
+
+def join_many(base: str, hrefs: Sequence[str], rules: CanonicalRules = DEFAULT_RULES) -> JoinedLinks:
+    """Join all `hrefs` of the page `base`; a URL that occurs in several spellings appears once."""
+    page = split(base, UNCAPPED_RULES)
+    if isinstance(page, Refusal):
+        return JoinedLinks({}, {BASE: len(hrefs)} if hrefs else {})
+    scheme, directory = page.scheme, _directory(page.path)
+    ancestors = {0: directory}
+    # Path characters that a simple link may have; none when its result would still need work.
+    room = -1 if rules.rewrite or "%" in directory else rules.max_length - len(scheme) - 3 - len(page.server)
+    own: dict[tuple[str, str], JoinedLink] = {}
+    found = {page.server: own}
+    refused: dict[str, int] = {}
+    for href, (index, count) in _distinct(hrefs).items():
+        simple = _SIMPLE.fullmatch(href)
+        if simple is not None:
+            ups = simple.end(1)
+            path = href if ups < 0 else (ancestors.get(ups) or _ancestor(ancestors, ups)) + href[ups:]
+            if len(path) <= room:
+                _add(own, scheme, path, index, count)
+                continue
+        url = _join_plain(page, directory, href, rules)
+        if isinstance(url, Refusal):
+            refused[url.reason] = refused.get(url.reason, 0) + count
+        else:
+            _add(found.setdefault(url.server, {}), url.scheme, url.path, index, count)
+    return JoinedLinks({server: list(links.values()) for server, links in found.items() if links}, refused)
+
+
+def _add(links: dict[tuple[str, str], JoinedLink], scheme: str, path: str, index: int, count: int) -> None:
+    key = (scheme, path)
+    earlier = links.get(key)
+    links[key] = (scheme, path, index, count) if earlier is None else (scheme, path, earlier[2], earlier[3] + count)
+
+
+def _ancestor(ancestors: dict[int, str], ups: int) -> str:
+    """The page's directory after "../" of `ups` characters; the root is its own parent."""
+    directory = ancestors[0]
+    for _ in range(min(ups // 3, directory.count("/"))):
+        directory = directory[: directory.rfind("/", 0, -1) + 1] or "/"
+    ancestors[ups] = directory
+    return directory
+
+
+def _distinct(hrefs: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Link without fragment → (index of the first, count)."""
+    distinct: dict[str, tuple[int, int]] = {}
+    for index, href in enumerate(hrefs):
+        cut = href.find("#")
+        # "a #b" is "a%20" to the standard, which trims the ends only; cutting first would make it "a".
+        if cut >= 0 and (cut == 0 or href[cut - 1] > " "):
+            href = href[:cut]
+        earlier = distinct.get(href)
+        distinct[href] = (index, 1) if earlier is None else (earlier[0], earlier[1] + 1)
+    return distinct
+
+
+def _directory(path: str) -> str:
+    bare = path.partition("?")[0]
+    return bare[: bare.rindex("/") + 1]
+
+
+def _plain_path(page: Url, directory: str, href: str) -> str | None:
+    """Path and query of a plain link within the page's own scheme and server; None when it is not one."""
+    plain = _PLAIN.fullmatch(href)
+    if plain is None:
+        return None
+    path, query = plain.groups("")
+    if not path:
+        return page.path.partition("?")[0] + query if query else page.path
+    if path[0] == "/":
+        if path.startswith("//"):
+            return None
+    else:
+        while path.startswith("../"):
+            path = path[3:]
+            directory = directory[: directory.rfind("/", 0, -1) + 1] or "/"
+        # Before the first slash a colon ends a scheme.
+        if path.startswith(".") or (":" in path and ":" in path.partition("/")[0]):
+            return None
+        path = directory + path
+    if "/." in path or ("%" in path and "%2e" in path.lower()):
+        return None
+    return path + query
+
+
+def _join_plain(page: Url, directory: str, href: str, rules: CanonicalRules) -> Url | Refusal:
+    own_path = _plain_path(page, directory, href)
+    if own_path is not None:
+        return finish(page.scheme, page.server, own_path, rules)
+    plain = _PLAIN_ABSOLUTE.fullmatch(href)
+    if plain is not None:
+        scheme, authority, path, query = plain.groups("")
+        if "/." not in path and not ("%" in path and "%2e" in path.lower()):
+            scheme = scheme or page.scheme
+            server = _server_of(scheme, authority)
+            if server is not None:
+                return finish(scheme, server, (path or "/") + query, rules)
+    return join(page.text, href, rules)
+
+
+@lru_cache(maxsize=65_536)
+def _server_of(scheme: str, authority: str) -> str | None:
+    url = split(f"{scheme}://{authority}/")
+    return url.server if isinstance(url, Url) else None
