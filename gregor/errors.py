@@ -6,7 +6,7 @@
      |    +-- ConfigError          3   a configuration file, variable or flag that cannot be obeyed
      +-- BrokerUnreachable         2   no broker answered within kafka.give_up_after_s
      +-- TopologyError             2   a topic is missing or has another partition count
-     +-- StateError                   4
+     +-- StateError                4
      |    +-- FolderInUse          4   another process holds the state folder
      |    +-- ForeignState         4   state of another crawl or cluster, or ahead of the changelog
      |    +-- CorruptState         4   state that cannot be read back
@@ -18,8 +18,8 @@
      +-- RecordError               1   a record that cannot be decoded; it goes to dead-letters with the reason
 
 Exit codes: 0 done; 1 a check failed; 2 the broker or the environment is not there; 3 configuration or usage;
-4 the state folder was refused; 130 interrupted. An exception outside this tree is a bug in gregor and keeps its
-traceback.
+4 the state folder was refused; 130 interrupted; 141 the reader of our output went away. An exception outside this
+tree is a bug in gregor: it keeps its traceback and ends with 70.
 
 A message says what was expected and what was found; `remedy` says what to do and is the last part of the text.
 """
@@ -31,7 +31,9 @@ EXIT_CHECK_FAILED: Final = 1
 EXIT_ENVIRONMENT: Final = 2
 EXIT_USAGE: Final = 3
 EXIT_STATE: Final = 4
+EXIT_BUG: Final = 70
 EXIT_INTERRUPTED: Final = 130
+EXIT_BROKEN_PIPE: Final = 141
 
 
 class GregorError(Exception):
@@ -61,7 +63,14 @@ class UsageError(GregorError):
 
 
 class ConfigError(UsageError):
-    """A setting that is unknown, of the wrong type or impossible; says where, and which known key is nearest."""
+    """A setting that is unknown, of the wrong type or impossible; says where, and which known key is nearest.
+
+    `problems` holds one line for each thing that is wrong; the message is the first of them.
+    """
+
+    def __init__(self, message: str, *, problems: tuple[str, ...] = (), remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.problems = problems or (message,)
 
 
 class BrokerUnreachable(GregorError):

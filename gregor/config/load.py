@@ -1,0 +1,213 @@
+"""The effective configuration: defaults, under one TOML file, under environment variables, under flags; all of it checked."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from gregor.config.environment import variables
+from gregor.config.file import ConfigFile, locate, read
+from gregor.config.keys import KEYS, SECTIONS, SECURITY, SERVER, Key, generic, nearest_key, nearest_section
+from gregor.config.names import Names
+from gregor.config.problems import Place, Problem, describe, printable
+from gregor.config.rules import broken_rules
+from gregor.config.secrets import HIDDEN, is_secret
+from gregor.config.sections import ServerRule, Settings, version_of
+from gregor.config.servers import ServerSettings, settings_by_server
+from gregor.errors import ConfigError
+
+MOST_PROBLEMS: Final = 100
+NO_FLAGS: Final[Mapping[str, Any]] = {}
+DEFAULT: Final = Place("default", "default")
+
+
+class Flag(NamedTuple):
+    """A value from the command line that knows its option, for error messages and origins."""
+
+    value: Any
+    option: str
+
+
+class Config(Settings, frozen=True, kw_only=True, dict=True):
+    """All settings, checked, and what follows from them."""
+
+    @cached_property
+    def for_server(self) -> Callable[[str], ServerSettings]:
+        """`config.for_server(server)`: the settings of one server. Cheap enough to be asked for every order."""
+        return settings_by_server(self)
+
+    @cached_property
+    def config_version(self) -> str:
+        return version_of(self)
+
+    @cached_property
+    def names(self) -> Names:
+        return Names(self.crawl.name)
+
+    @property
+    def robots_agent(self) -> str:
+        return self.robots.agent or self.crawl.user_agent
+
+    @property
+    def user_agent_header(self) -> str:
+        return f"{self.crawl.user_agent} (+{self.crawl.contact})" if self.crawl.contact else self.crawl.user_agent
+
+
+class Loaded(Struct, frozen=True):
+    """A configuration and where each of its values comes from."""
+
+    config: Config
+    origin: Mapping[str, str]
+    path: Path | None
+
+
+class _Given(NamedTuple):
+    """One value that somebody set."""
+
+    path: str
+    value: Any
+    place: Place
+
+
+def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, Any] = NO_FLAGS) -> Loaded:
+    """Read, merge and check; ConfigError names everything that is wrong. A flag whose value is None was not given."""
+    located = locate(path, env)
+    problems: list[Problem] = []
+    given: dict[str, _Given] = {}
+    if located is not None:
+        given.update((one.path, one) for one in _from_file(read(located), problems))
+    given.update((one.path, one) for one in _from_environment(env, problems))
+    given.update((one.path, one) for one in _from_flags(flags))
+
+    values = {one.path: value for one in given.values() for value in _converted(one, problems)}
+    config = _assemble(values)
+    # Rules judge the values that converted; a key that failed already has its problem and its default.
+    failed = {problem.key for problem in problems}
+    for key, found, expected, other in broken_rules(config):
+        if key not in failed:
+            setter = given.get(key) or given.get(other)
+            problems.append(Problem(setter.place.text if setter else DEFAULT.text, key, found, expected))
+    if problems:
+        raise _refusal(problems)
+    return Loaded(config, _origins(given), located)
+
+
+def _from_file(file: ConfigFile, problems: list[Problem]) -> Iterator[_Given]:
+    for section, table in file.tree.items():
+        place = file.place(section)
+        if section not in SECTIONS:
+            known = nearest_section(section)
+            problems.append(Problem(place.text, section, describe(table), "a known section", known))
+        elif section == SERVER:
+            yield from _from_server_tables(file, table, problems)
+        elif not isinstance(table, dict):
+            problems.append(Problem(place.text, section, describe(table), f"a table [{section}]"))
+        else:
+            for key, value in table.items():
+                yield from _entries(file, f"{section}.{key}", value)
+
+
+def _from_server_tables(file: ConfigFile, tables: Any, problems: list[Problem]) -> Iterator[_Given]:
+    if not isinstance(tables, list):
+        problems.append(Problem(file.place(SERVER).text, SERVER, describe(tables), "tables that begin with [[server]]"))
+        return
+    for index, table in enumerate(tables):
+        path = f"{SERVER}[{index}]"
+        if not isinstance(table, dict):
+            problems.append(Problem(file.place(SERVER).text, path, describe(table), "a table [[server]]"))
+            continue
+        if "match" not in table:
+            problems.append(
+                Problem(file.place(path).text, f"{path}.match", "no such key", KEYS["server[].match"].expected)
+            )
+        for key, value in table.items():
+            yield _Given(f"{path}.{key}", value, file.place(f"{path}.{key}"))
+
+
+def _entries(file: ConfigFile, path: str, value: Any) -> Iterator[_Given]:
+    """One value; those of kafka.security one by one, since an unquoted sasl.password makes TOML nest tables."""
+    if f"{path}.".startswith(f"{SECURITY}.") and isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _entries(file, f"{path}.{name}", inner)
+    else:
+        yield _Given(path, value, file.place(path))
+
+
+def _from_environment(env: Mapping[str, str], problems: list[Problem]) -> Iterator[_Given]:
+    for variable, path, value in variables(env):
+        text = f"environment {printable(variable)}"
+        place = Place(text, text)
+        if path == SECURITY and isinstance(value, dict):
+            yield from (_Given(f"{SECURITY}.{name}", inner, place) for name, inner in value.items())
+        elif path.startswith((f"{SERVER}.", f"{SERVER}[")):
+            problems.append(
+                Problem(text, path, _shown(path, value), "[[server]] tables in the file only", "server[].match")
+            )
+        else:
+            yield _Given(path, value, place)
+
+
+def _from_flags(flags: Mapping[str, Any]) -> Iterator[_Given]:
+    for path, flag in flags.items():
+        value, option = flag if isinstance(flag, Flag) else (flag, "")
+        if value is not None:
+            text = f"flag {option}" if option else "flag"
+            yield _Given(path, value, Place(text, text))
+
+
+def _key_of(path: str) -> Key | None:
+    return Key(path, str, "", "", "a string") if path.startswith(f"{SECURITY}.") else KEYS.get(generic(path))
+
+
+def _converted(given: _Given, problems: list[Problem]) -> Iterator[Any]:
+    """The value as its type, or nothing and a problem."""
+    path, value, place = given
+    key = _key_of(path)
+    if key is None:
+        problems.append(Problem(place.text, path, _shown(path, value), "a known key", nearest_key(path)))
+        return
+    try:
+        converted = msgspec.convert(value, key.type)
+        if isinstance(converted, float) and not math.isfinite(converted):
+            raise msgspec.ValidationError
+    except (msgspec.ValidationError, OverflowError):
+        problems.append(Problem(place.text, path, _shown(path, value), key.expected))
+    else:
+        yield converted
+
+
+def _shown(path: str, value: Any) -> str:
+    return HIDDEN if path.startswith(SECURITY) or is_secret(path) else describe(value)
+
+
+def _assemble(values: Mapping[str, Any]) -> Config:
+    tables: dict[str, dict[str, Any]] = {}
+    for path, value in values.items():
+        section, _, name = path.partition(".")
+        if path.startswith(f"{SECURITY}."):
+            tables.setdefault(section, {}).setdefault("security", {})[path.removeprefix(f"{SECURITY}.")] = value
+        else:
+            tables.setdefault(section, {})[name] = value
+    # A table without a match has its problem already; it keeps its number, so that others are named rightly.
+    count = max((int(name[len(SERVER) + 1 : -1]) + 1 for name in tables if name.startswith(f"{SERVER}[")), default=0)
+    rules = tuple(ServerRule(**{"match": "*", **tables.get(f"{SERVER}[{index}]", {})}) for index in range(count))
+    sections: dict[str, Any] = {name: SECTIONS[name](**table) for name, table in tables.items() if name in SECTIONS}
+    return Config(**sections, server=rules)
+
+
+def _origins(given: Mapping[str, _Given]) -> dict[str, str]:
+    """Every key path with its origin; those of [[server]] and kafka.security only where they are set."""
+    origin = {path: DEFAULT.origin for path in KEYS if not path.startswith(f"{SERVER}[]") and path != SECURITY}
+    origin.update((path, one.place.origin) for path, one in given.items())
+    return origin
+
+
+def _refusal(problems: Iterable[Problem]) -> ConfigError:
+    lines = tuple(str(problem) for problem in problems)
+    first, more = lines[0], len(lines) - 1
+    remedy = f"{more} more: `gregor config check` lists them" if more else None
+    return ConfigError(first, problems=lines[:MOST_PROBLEMS], remedy=remedy)

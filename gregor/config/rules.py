@@ -1,0 +1,112 @@
+"""What the type of a setting cannot say: powers of two, address blocks, secrets, settings that contradict each other."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from gregor.config.problems import describe
+from gregor.config.secrets import HIDDEN, is_reference, is_secret
+from gregor.config.sections import Settings
+
+_URL: Final = re.compile(r"https?://[^\s/?#]+[^\s\x00-\x1f\x7f]*", re.IGNORECASE)
+_CONTACT: Final = re.compile(r"(?:https?://|mailto:)[!-'*-~]+", re.IGNORECASE)
+_BROKER: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})", re.ASCII)
+_SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.", "https.")
+_PATTERN: Final = re.compile(r"[\w.*?:\[\]-]+", re.ASCII)
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"[\t -~\x80-\xff]*")
+_OURS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection", "user-agent"})
+
+
+class Broken(NamedTuple):
+    """A rule that is broken by the value of `key`, perhaps only together with that of `other`."""
+
+    key: str
+    found: str
+    expected: str
+    other: str = ""
+
+
+def broken_rules(settings: Settings) -> Iterator[Broken]:
+    for rule in RULES:
+        yield from rule(settings)
+
+
+def _crawl(settings: Settings) -> Iterator[Broken]:
+    crawl = settings.crawl
+    for seed in crawl.seeds:
+        if not _URL.fullmatch(seed):
+            yield Broken("crawl.seeds", describe(seed), "URLs that begin with http:// or https://")
+    if crawl.contact and not _CONTACT.fullmatch(crawl.contact):
+        yield Broken(
+            "crawl.contact",
+            describe(crawl.contact),
+            "a URL with http://, https:// or mailto:, without blanks and parentheses",
+        )
+
+
+def _partitions(settings: Settings) -> Iterator[Broken]:
+    repositories, partitions = settings.partitions.repositories, settings.partitions.partitions
+    if repositories.bit_count() != 1:
+        yield Broken("partitions.repositories", str(repositories), "a power of two")
+    if partitions.bit_count() != 1:
+        yield Broken("partitions.partitions", str(partitions), "a power of two")
+    if partitions > repositories:
+        expected = f"at most partitions.repositories, which is {repositories}"
+        yield Broken("partitions.partitions", str(partitions), expected, other="partitions.repositories")
+
+
+def _kafka(settings: Settings) -> Iterator[Broken]:
+    for broker in settings.kafka.bootstrap.split(","):
+        port = _BROKER.fullmatch(broker.strip())
+        if port is None or not 0 < int(port[1]) < 65_536:
+            yield Broken("kafka.bootstrap", describe(settings.kafka.bootstrap), "host:port, several with commas")
+            break
+    for name, value in settings.kafka.security.items():
+        key = f"kafka.security.{name}"
+        if not name.startswith(_SECURITY):
+            yield Broken(key, "that name", f"one that begins with {', '.join(_SECURITY[:3])}")
+        elif is_secret(name) and not is_reference(value):
+            yield Broken(key, f"{HIDDEN} (a secret in plain text)", "env:NAME or file:PATH")
+
+
+def _state(settings: Settings) -> Iterator[Broken]:
+    if "\0" in settings.state.folder:
+        yield Broken("state.folder", describe(settings.state.folder), "a path")
+
+
+def _fetch(settings: Settings) -> Iterator[Broken]:
+    if settings.fetch.allow_addresses:
+        from ipaddress import ip_network
+
+        for block in settings.fetch.allow_addresses:
+            try:
+                ip_network(block)
+            except ValueError:
+                yield Broken(
+                    "fetch.allow_addresses", describe(block), 'address blocks such as "127.0.0.0/8" or "fd00::/8"'
+                )
+
+
+def _server(settings: Settings) -> Iterator[Broken]:
+    for index, rule in enumerate(settings.server):
+        if not _PATTERN.fullmatch(rule.match):
+            yield Broken(
+                f"server[{index}].match", describe(rule.match), 'a server name with * and ?, such as "*.example.com"'
+            )
+        for name, value in rule.headers.items():
+            key = f"server[{index}].headers"
+            if not _HEADER_NAME.fullmatch(name) or name.lower() in _OURS:
+                yield Broken(key, describe(name), "names of HTTP headers other than those that gregor sets itself")
+            elif not _HEADER_VALUE.fullmatch(value):
+                yield Broken(key, f"{HIDDEN} for {describe(name)}", "header values on one line")
+
+
+RULES: Final[tuple[Callable[[Settings], Iterator[Broken]], ...]] = (
+    _crawl,
+    _partitions,
+    _kafka,
+    _state,
+    _fetch,
+    _server,
+)

@@ -1,0 +1,297 @@
+"""Every setting of gregor: its section, type, bounds, default, unit and meaning.
+
+This file is the reference: the checker, `gregor config show` and docs/configuration.md are made from it. A name ends in
+its unit (_s seconds, _ms milliseconds, _mb MiB, _bytes bytes); where zero has a meaning of its own, the description says so.
+"""
+
+from hashlib import sha256
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+MIB = 1024 * 1024
+
+Delay = Annotated[float, Meta(ge=0, le=86_400)]
+DelayFactor = Annotated[float, Meta(ge=0, le=100)]
+Limit = Annotated[int, Meta(ge=0, le=10**12)]
+TimeOut = Annotated[float, Meta(gt=0, le=3600)]
+BodyBytes = Annotated[int, Meta(ge=1024, le=5 * MIB)]
+
+
+class Crawl(Struct, frozen=True, kw_only=True):
+    """What is crawled, and in whose name."""
+
+    name: Annotated[
+        str,
+        Meta(
+            pattern="^[a-z0-9][a-z0-9-]{0,63}$",
+            description="Name of the crawl: prefix of its topics, groups and transactional ids, so that several crawls "
+            "share a cluster. Lower-case letters, digits and hyphens, at most 64.",
+        ),
+    ] = "crawl"
+    seeds: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, max_length=2048)], ...],
+        Meta(description="URLs to begin with, each with http:// or https://."),
+    ] = ()
+    user_agent: Annotated[
+        str,
+        Meta(
+            pattern="^[A-Za-z_-]{1,64}$",
+            description="Product name in the User-Agent header, as RFC 9309 allows it: letters, hyphens, underscores.",
+        ),
+    ] = "gregor"
+    contact: Annotated[
+        str,
+        Meta(
+            max_length=512,
+            description="URL (or mailto:) where the owner of a server learns who is crawling; stands in the User-Agent "
+            "header. Empty: none is sent.",
+        ),
+    ] = ""
+    scope: Annotated[
+        Literal["hosts", "domains", "any"],
+        Meta(
+            description="Which links are followed: to the hosts of the seeds, to their registered domains, or to anywhere."
+        ),
+    ] = "hosts"
+    max_depth: Annotated[
+        Limit,
+        Meta(description="Greatest depth of a URL. A seed has depth 1, as has a link across domains. 0: no limit."),
+    ] = 0
+    max_hops: Annotated[
+        Limit,
+        Meta(description="Greatest number of links between a URL and its seed, across all domains. 0: no limit."),
+    ] = 100
+    max_pages: Annotated[
+        Limit,
+        Meta(
+            description="Pages of the whole crawl. Exact on one machine; on a cluster what is in flight is still finished. "
+            "0: no limit."
+        ),
+    ] = 0
+    server_budget: Annotated[
+        Limit,
+        Meta(
+            description='Pages of one server (of one registered domain with partitions.partition_by = "domain"). '
+            "0: no limit."
+        ),
+    ] = 0
+
+
+class Partitions(Struct, frozen=True, kw_only=True):
+    """How servers are spread; fixed for the life of a crawl, except that `partitions` may be doubled."""
+
+    repositories: Annotated[
+        int,
+        Meta(ge=1, le=65_536, description="N: repositories that servers are hashed to. A power of two."),
+    ] = 4096
+    partitions: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=4096,
+            description="P: partitions of the co-partitioned topics. A power of two, at most N; 8 for one machine, 32 to 64 "
+            "for a cluster.",
+        ),
+    ] = 8
+    partition_by: Annotated[
+        Literal["server", "domain"],
+        Meta(description="What is hashed: the server, or its registered domain, which makes domain budgets exact."),
+    ] = "server"
+
+
+class Kafka(Struct, frozen=True, kw_only=True):
+    """The cluster; not used by `gregor crawl` on one machine."""
+
+    bootstrap: Annotated[
+        str,
+        Meta(min_length=1, max_length=4096, description="Brokers to ask first: host:port, several with commas."),
+    ] = "127.0.0.1:9092"
+    replication: Annotated[
+        int,
+        Meta(
+            ge=1, le=32_767, description="Copies of each partition of the topics that gregor creates; 3 on a cluster."
+        ),
+    ] = 1
+    session_timeout_s: Annotated[
+        float,
+        Meta(ge=1, le=1800, description="Seconds after which a silent member loses its partitions."),
+    ] = 10.0
+    transaction_timeout_s: Annotated[
+        float,
+        Meta(ge=1, le=900, description="Seconds after which the broker aborts an unfinished checkpoint."),
+    ] = 10.0
+    give_up_after_s: Annotated[
+        float,
+        Meta(ge=0, le=86_400, description="Seconds without any broker before the process ends with exit code 2."),
+    ] = 60.0
+    security: Annotated[
+        dict[str, str],
+        Meta(
+            description="Settings handed to librdkafka as they are: security.*, sasl.*, ssl.*. A password or key is a "
+            "reference, env:NAME or file:PATH, and is never shown."
+        ),
+    ] = {}
+
+
+class State(Struct, frozen=True, kw_only=True):
+    """Where a member keeps its state, and the memory that it may use for it."""
+
+    folder: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=4096,
+            description="Folder of the state, relative to the working directory. One process at a time may hold it.",
+        ),
+    ] = "gregor-state"
+    block_cache_mb: Annotated[
+        int,
+        Meta(ge=8, le=1_048_576, description="MiB of RocksDB's block cache, shared by all partitions of the process."),
+    ] = 256
+    write_buffer_mb: Annotated[
+        int,
+        Meta(ge=8, le=65_536, description="MiB of RocksDB's write buffers, shared by all partitions of the process."),
+    ] = 64
+
+
+class Checkpoint(Struct, frozen=True, kw_only=True):
+    """When a stage commits what it has done: at whichever of these comes first."""
+
+    idle_ms: Annotated[
+        int,
+        Meta(ge=1, le=60_000, description="Milliseconds without input after which pending work is committed."),
+    ] = 30
+    max_urls: Annotated[
+        int,
+        Meta(ge=1, le=100_000_000, description="URLs decided since the last commit."),
+    ] = 100_000
+    max_bytes: Annotated[
+        int,
+        Meta(ge=65_536, le=1024 * MIB, description="Bytes of output since the last commit."),
+    ] = 16 * MIB
+    max_interval_s: Annotated[
+        float,
+        Meta(gt=0, le=600, description="Seconds since the last commit."),
+    ] = 1.0
+
+
+class Fetch(Struct, frozen=True, kw_only=True):
+    """How requests are made: politeness, time-outs, caps."""
+
+    delay_s: Annotated[
+        Delay,
+        Meta(description="Seconds between two requests to one server. A longer Crawl-delay of its robots.txt wins."),
+    ] = 1.0
+    delay_factor: Annotated[
+        DelayFactor,
+        Meta(description="The delay is at least this many times the server's last response time. 0: not used."),
+    ] = 2.0
+    connections: Annotated[
+        int,
+        Meta(ge=1, le=65_536, description="Connections open at once in one fetcher process."),
+    ] = 256
+    urls_per_order: Annotated[
+        int,
+        Meta(ge=1, le=1000, description="URLs of one server in one fetch order, at most."),
+    ] = 16
+    orders_in_flight: Annotated[
+        int,
+        Meta(ge=1, le=20_000, description="Orders of one partition that are out at once: this is the back-pressure."),
+    ] = 128
+    connect_timeout_s: Annotated[TimeOut, Meta(description="Seconds to look up the address and connect.")] = 10.0
+    first_byte_timeout_s: Annotated[
+        TimeOut, Meta(description="Seconds from the request to the first byte of the response.")
+    ] = 20.0
+    total_timeout_s: Annotated[TimeOut, Meta(description="Seconds for one request from beginning to end.")] = 60.0
+    max_body_bytes: Annotated[
+        BodyBytes,
+        Meta(description="Bytes of a decoded body; what is longer is cut off and marked as truncated."),
+    ] = 4 * MIB
+    max_header_bytes: Annotated[
+        int,
+        Meta(ge=1024, le=MIB, description="Bytes of one response header, or of the status line."),
+    ] = 16_384
+    max_headers: Annotated[int, Meta(ge=8, le=10_000, description="Headers of one response.")] = 128
+    allow_addresses: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Address blocks that may be connected to although they are private, loopback or otherwise "
+            'special, such as "127.0.0.0/8". Empty: none.'
+        ),
+    ] = ()
+
+
+class Robots(Struct, frozen=True, kw_only=True):
+    """The rules in robots.txt (RFC 9309)."""
+
+    obey: Annotated[bool, Meta(description="Whether robots.txt is fetched and obeyed.")] = True
+    agent: Annotated[
+        str,
+        Meta(
+            pattern="^[A-Za-z_-]{0,64}$",
+            description="Name looked for in User-agent lines. Empty: crawl.user_agent.",
+        ),
+    ] = ""
+    cache_hours: Annotated[
+        float,
+        Meta(gt=0, le=24, description="Hours after which robots.txt is fetched again; RFC 9309 allows 24."),
+    ] = 24.0
+    max_bytes: Annotated[
+        int,
+        Meta(ge=500 * 1024, le=5 * MIB, description="Bytes of robots.txt that are read; RFC 9309 asks for 500 KiB."),
+    ] = 500 * 1024
+    when_denied: Annotated[
+        Literal["allow", "refuse"],
+        Meta(description="What a robots.txt answered with 401 or 403 means. RFC 9309 says allow."),
+    ] = "allow"
+
+
+class ServerRule(Struct, frozen=True, kw_only=True):
+    """Settings of the servers whose name matches; a later table wins over an earlier one, key by key."""
+
+    match: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=255,
+            description='Pattern over server names: * is any text, ? any character; "*.example.com", "127.0.0.*". '
+            "Without a port it holds for every port.",
+        ),
+    ]
+    delay_s: Annotated[Delay | None, Meta(description="In place of fetch.delay_s.")] = None
+    delay_factor: Annotated[DelayFactor | None, Meta(description="In place of fetch.delay_factor.")] = None
+    max_depth: Annotated[Limit | None, Meta(description="In place of crawl.max_depth.")] = None
+    budget: Annotated[Limit | None, Meta(description="In place of crawl.server_budget.")] = None
+    max_body_bytes: Annotated[BodyBytes | None, Meta(description="In place of fetch.max_body_bytes.")] = None
+    obey_robots: Annotated[bool | None, Meta(description="In place of robots.obey.")] = None
+    headers: Annotated[
+        dict[str, str],
+        Meta(
+            description="Headers sent to these servers and to no other. A value may be a reference, env:NAME or "
+            "file:PATH. Tables that match are merged."
+        ),
+    ] = {}
+
+
+class Settings(Struct, frozen=True, kw_only=True, dict=True):
+    """All sections. `Config` adds what is computed from them."""
+
+    crawl: Crawl = Crawl()
+    partitions: Partitions = Partitions()
+    kafka: Kafka = Kafka()
+    state: State = State()
+    checkpoint: Checkpoint = Checkpoint()
+    fetch: Fetch = Fetch()
+    robots: Robots = Robots()
+    server: tuple[ServerRule, ...] = ()
+
+
+def version_of(settings: Settings) -> str:
+    """Twelve hex digits that change whenever a decision of the crawl may change.
+
+    `kafka` and `state` are left out: they say where a member runs, and members of one crawl differ there.
+    """
+    decisive = {name: getattr(settings, name) for name in settings.__struct_fields__ if name not in ("kafka", "state")}
+    return sha256(msgspec.json.encode(decisive, order="deterministic")).hexdigest()[:12]
