@@ -61,6 +61,11 @@ class Broker:
     def send(self, number: signal.Signals) -> None:
         self._running().send_signal(number)
 
+    def hold(self) -> None:
+        """SIGSTOP, and wait until every thread of it stands still."""
+        self.send(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
     def kill(self) -> None:
         """kill -9, and wait until it is gone."""
         if self._process is not None:

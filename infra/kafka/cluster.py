@@ -116,9 +116,10 @@ class KafkaCluster:
         self._forget()
 
     def wipe(self) -> None:
-        """Stop, and remove all that was ever written to its folder."""
+        """End every broker and remove all that was ever written to the cluster's folder."""
         folder = self._given_folder or self._folder
-        self.stop()
+        self._kill_all()
+        self._forget()
         if folder is None:
             return
         (folder / "cluster.json").unlink(missing_ok=True)
@@ -148,7 +149,7 @@ class KafkaCluster:
 
     def stop_process(self, i: int) -> None:
         """SIGSTOP: broker i keeps its connections and says nothing."""
-        self._brokers[i].send(signal.SIGSTOP)
+        self._brokers[i].hold()
 
     def continue_process(self, i: int) -> None:
         self._brokers[i].send(signal.SIGCONT)
