@@ -13,12 +13,22 @@ poll delivers again from the last commit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from gregor.state.packed import Mutation
 from gregor.state.store import StateReader, StateSpec
+
+
+LARGEST_METADATA: Final = 3500
+"""Bytes of UTF-8 beside a position; a broker fails the transaction somewhere between this and 5,000."""
+
+
+class InvalidCommit(ValueError):
+    """A commit that a correct stage never asks for: positions missing or of partitions that are not assigned, too much metadata, an
+    output to a partition that does not exist, mutations without a state. A bug, so that it is outside of the tree of errors; nothing
+    was written."""
 
 
 class TopicPartition(NamedTuple):
@@ -152,7 +162,7 @@ class Session(Protocol):
 
     def commit(self, commit: Commit) -> None:
         """Make it so. Raises Aborted (nothing was written, everything rewound), Fenced (another owns the partitions; the session
-        goes on by being assigned anew) or UnknownOutcome (likewise)."""
+        goes on by being assigned anew) or UnknownOutcome (likewise); InvalidCommit when it should never have been asked for."""
         ...
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
