@@ -25,7 +25,10 @@ _PART = re.compile(_NAME)
 
 
 class ConfigFile(Struct, frozen=True):
-    """The contents of one file. `lines` gives the line of a key path; a key inside an inline table has that of the table."""
+    """The contents of one file.
+
+    `lines` gives the line of a key path; a key written with escapes or inside an inline table has that of its table.
+    """
 
     name: str
     tree: Mapping[str, Any]

@@ -174,7 +174,9 @@ def _converted(given: _Given, problems: list[Problem]) -> Iterator[Any]:
         converted = msgspec.convert(value, key.type)
         if isinstance(converted, float) and not math.isfinite(converted):
             raise msgspec.ValidationError
-    except (msgspec.ValidationError, OverflowError):
+        # Variables and arguments may hold bytes that are not UTF-8; no record or request could carry them on.
+        msgspec.json.encode(converted)
+    except (msgspec.ValidationError, OverflowError, UnicodeEncodeError):
         problems.append(Problem(place.text, path, _shown(path, value), key.expected))
     else:
         yield converted
