@@ -53,11 +53,11 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_terminal_that_knows_only_ascii_gets_escapes(tmp_path: Path) -> None:
-    (tmp_path / "gregor.toml").write_text("crawl.seeds = ['https://b\u00fccher.example/']", encoding="utf-8")
-    done = gregor("config", "show", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
+def test_a_character_that_the_terminal_lacks_is_escaped(tmp_path: Path) -> None:
+    (tmp_path / "gregor.toml").write_text("crawl.seeds = ['https://\u20ac.example/']", encoding="utf-8")
+    done = gregor("config", "show", cwd=tmp_path, env={"PYTHONIOENCODING": "latin-1"})
     assert done.returncode == 0
-    assert "b\\xfccher" in done.stdout
+    assert "https://\\u20ac.example/" in done.stdout
 
 
 def test_version_is_one_line(tmp_path: Path) -> None:
