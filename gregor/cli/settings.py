@@ -1,16 +1,18 @@
 """What every command gets from the options before its name: which configuration file, which environment."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from msgspec import Struct
 
-from gregor.config import Loaded, load
+if TYPE_CHECKING:
+    from gregor.config import Loaded
 
 
-class Settings(Struct, frozen=True):
+class Settings(NamedTuple):
     """The click context's object. Nothing is read before a command asks."""
 
     path: Path | None
@@ -18,6 +20,9 @@ class Settings(Struct, frozen=True):
 
     def load(self, flags: Mapping[str, Any] | None = None) -> Loaded:
         """The effective configuration; `flags` are key paths with values or `config.Flag`s, None for "not given"."""
+        # `gregor --help` needs no configuration, and does not wait for its tables to be built.
+        from gregor.config import load
+
         return load(self.path, self.env, flags or {})
 
 
