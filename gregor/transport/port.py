@@ -20,7 +20,6 @@ from msgspec import Struct
 from gregor.state.packed import Mutation
 from gregor.state.store import StateReader, StateSpec
 
-
 LARGEST_METADATA: Final = 3500
 """Bytes of UTF-8 beside a position; a broker fails the transaction somewhere between this and 5,000."""
 
