@@ -1,4 +1,4 @@
-"""The command line. `main` is the console script: a mistake ends in one line and an exit code, a bug in its traceback."""
+"""The command line. `main` is the console script: a mistake is one line and an exit code, a bug its traceback."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The table of commands. A command's module is imported when the command is run, so that `gregor --help` stays quick."""
+"""The table of commands. Its module is imported when a command is run, so that `gregor --help` stays quick."""
 
 from enum import Enum
 from typing import Final, NamedTuple

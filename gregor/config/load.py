@@ -1,4 +1,4 @@
-"""The effective configuration: defaults, under one TOML file, under environment variables, under flags; all of it checked."""
+"""The effective configuration: defaults, above them one TOML file, variables, flags; all checked."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -15,5 +15,5 @@ class Names(Struct, frozen=True):
         return f"{self.crawl}.{stage}"
 
     def transactional_id(self, stage: str, member: str) -> str:
-        """`member` is the id kept in the member's state folder: after a restart the same id aborts its own leftovers."""
+        """`member` is kept in the state folder: after a restart the same id aborts its own leftovers."""
         return f"{self.crawl}.{stage}.{member}"

@@ -1,4 +1,4 @@
-"""What is wrong with one setting, as one printable line: where it stands, its key, what was found, what was expected."""
+"""What is wrong with one setting, as one printable line: place, key, what was found, what was expected."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the type of a setting cannot say: powers of two, address blocks, secrets, settings that contradict each other."""
+"""What the type of a setting cannot say: powers of two, address blocks, secrets, contradictions."""
 
 import re
 from collections.abc import Callable, Iterator

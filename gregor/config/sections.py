@@ -1,7 +1,7 @@
 """Every setting of gregor: its section, type, bounds, default, unit and meaning.
 
 This file is the reference: the checker, `gregor config show` and docs/configuration.md are made from it. A name ends in
-its unit (_s seconds, _ms milliseconds, _mb MiB, _bytes bytes); where zero has a meaning of its own, the description says so.
+its unit (_s seconds, _ms milliseconds, _mb MiB, _bytes bytes); where zero has a meaning of its own, that is said.
 """
 
 from hashlib import sha256
@@ -51,9 +51,7 @@ class Crawl(Struct, frozen=True, kw_only=True):
     ] = ""
     scope: Annotated[
         Literal["hosts", "domains", "any"],
-        Meta(
-            description="Which links are followed: to the hosts of the seeds, to their registered domains, or to anywhere."
-        ),
+        Meta(description="Links followed: to the hosts of the seeds, to their registered domains, or to anywhere."),
     ] = "hosts"
     max_depth: Annotated[
         Limit,
@@ -66,7 +64,7 @@ class Crawl(Struct, frozen=True, kw_only=True):
     max_pages: Annotated[
         Limit,
         Meta(
-            description="Pages of the whole crawl. Exact on one machine; on a cluster what is in flight is still finished. "
+            description="Pages of the whole crawl. Exact on one machine; on a cluster what is in flight is finished. "
             "0: no limit."
         ),
     ] = 0
@@ -91,8 +89,8 @@ class Partitions(Struct, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=4096,
-            description="P: partitions of the co-partitioned topics. A power of two, at most N; 8 for one machine, 32 to 64 "
-            "for a cluster.",
+            description="P: partitions of the co-partitioned topics. A power of two, at most N; 8 for one machine, "
+            "32 to 64 for a cluster.",
         ),
     ] = 8
     partition_by: Annotated[
