@@ -1,0 +1,134 @@
+"""Every librdkafka client that gregor makes, each setting with its reason."""
+
+import logging
+import os
+import time
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from gregor.config import Names, resolve
+from gregor.config.sections import Kafka
+from gregor.errors import BrokerUnreachable
+from schemas.codec import LARGEST_RECORD
+
+_log: Final = logging.getLogger("gregor.kafka")
+_librdkafka: Final = logging.getLogger("gregor.kafka.client")
+_librdkafka.setLevel(logging.CRITICAL)
+
+LARGEST_MESSAGE: Final = LARGEST_RECORD + 64 * 1024
+"""A record's value and the room for its key, facts and framing."""
+
+
+class Clients:
+    """Makes clients for one crawl on one cluster."""
+
+    def __init__(self, names: Names, kafka: Kafka) -> None:
+        self.names = names
+        self.kafka = kafka
+        self._shared: dict[str, Any] = {
+            "bootstrap.servers": kafka.bootstrap,
+            "client.id": f"gregor-{names.crawl}",
+            # Back-to-back transactions wait this long when the coordinator is still busy with the last one: 100 ms by default.
+            "retry.backoff.ms": 5,
+            "reconnect.backoff.max.ms": 2_000,
+            **resolve(kafka.security, os.environ),
+        }
+
+    def group_consumer(self, stage: str, member: str) -> Consumer:
+        """A member of a stage's group: cooperative, static, read committed, never commits by itself."""
+        return Consumer(
+            {
+                **self._shared,
+                **_FETCHING,
+                "group.id": self.names.group(stage),
+                # A restart gets its partitions back at once, without a rebalance.
+                "group.instance.id": self.names.transactional_id(stage, member),
+                "partition.assignment.strategy": "cooperative-sticky",
+                "session.timeout.ms": int(self.kafka.session_timeout_s * 1000),
+                "heartbeat.interval.ms": max(300, int(self.kafka.session_timeout_s * 1000) // 10),
+                "isolation.level": "read_committed",
+            },
+            logger=_librdkafka,
+        )
+
+    def reader(self, isolation: str = "read_committed") -> Consumer:
+        """A consumer outside of any group: positions are assigned, nothing is committed."""
+        return Consumer(
+            {
+                **self._shared,
+                **_FETCHING,
+                "group.id": self.names.group("reader"),
+                "isolation.level": isolation,
+            },
+            logger=_librdkafka,
+        )
+
+    def producer(self, stage: str, member: str) -> Producer:
+        """A transactional producer; its id is the member's, so that a restart aborts its own leftovers at once."""
+        return Producer(
+            {
+                **self._shared,
+                **_PRODUCING,
+                "transactional.id": self.names.transactional_id(stage, member),
+                "transaction.timeout.ms": int(self.kafka.transaction_timeout_s * 1000),
+            },
+            logger=_librdkafka,
+        )
+
+    def plain_producer(self) -> Producer:
+        """An idempotent producer without transactions, for a handful of records from outside of any stage."""
+        return Producer({**self._shared, **_PRODUCING, "enable.idempotence": True}, logger=_librdkafka)
+
+    def admin(self) -> AdminClient:
+        return AdminClient(self._shared, logger=_librdkafka)
+
+    def wait_for_broker(self) -> AdminClient:
+        """An admin client, once any broker has answered; BrokerUnreachable after ``kafka.give_up_after_s``."""
+        admin = self.admin()
+        began = time.monotonic()
+        patience = 0.5
+        while True:
+            left = began + self.kafka.give_up_after_s - time.monotonic()
+            try:
+                admin.list_topics(timeout=max(0.1, min(patience, left)))
+                return admin
+            except KafkaException as error:
+                left = began + self.kafka.give_up_after_s - time.monotonic()
+                if left <= 0:
+                    raise BrokerUnreachable(
+                        f"no Kafka broker answered at {self.kafka.bootstrap} within {self.kafka.give_up_after_s:g} s"
+                    ) from error
+                _log.warning(
+                    "no broker answers at %s, trying again for %.0f s (%s)",
+                    self.kafka.bootstrap,
+                    left,
+                    error.args[0].str(),
+                )
+                time.sleep(min(patience, left))
+                patience = min(patience * 2, 8.0)
+
+
+_FETCHING: Final[dict[str, Any]] = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    # A position that does not exist any more is an error to be explained, never a silent jump.
+    "auto.offset.reset": "error",
+    # The end of a partition tells the position behind transaction markers, which are not records.
+    "enable.partition.eof": True,
+    "max.partition.fetch.bytes": 8 * 1024 * 1024,
+    "fetch.max.bytes": 16 * 1024 * 1024,
+    "fetch.message.max.bytes": 8 * 1024 * 1024,
+    "queued.max.messages.kbytes": 32 * 1024,
+    "fetch.wait.max.ms": 100,
+}
+
+_PRODUCING: Final[dict[str, Any]] = {
+    "message.max.bytes": LARGEST_MESSAGE,
+    "compression.type": "lz4",
+    # Everything of a checkpoint is produced at once and flushed: waiting for more would only wait.
+    "linger.ms": 1,
+    "batch.size": 1024 * 1024,
+    "queue.buffering.max.messages": 1_000_000,
+}

@@ -1,0 +1,239 @@
+"""A partition on its way in: what the group committed, then the changelog replayed slice by slice, then both compared.
+
+    LOOKING ──► REPLAYING ──► READY        a stage without state goes from LOOKING to READY
+
+The order is the point. committed() of the inputs comes first, from a read_committed client, which waits for a pending transactional
+offset. The changelog's end comes second, from a read_uncommitted client, because an open transaction holds back what a read_committed
+one sees. Only then does "replayed up to that end" mean that nothing of the last owner is missing.
+"""
+
+import logging
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+import confluent_kafka as ck
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from msgspec import Struct
+
+from gregor.errors import ForeignState, TransportError
+from gregor.state.options import SharedMemory
+from gregor.state.replay import Identity, Replica, Standing
+from gregor.state.store import StateSpec, Store
+from gregor.transport.port import Assignment, Position
+
+_log: Final = logging.getLogger("gregor.kafka.restore")
+
+SLICE_RECORDS: Final = 2_000
+LOOK_TIMEOUT_S: Final = 1.0
+
+
+class Phase(Enum):
+    LOOKING = "looking"
+    REPLAYING = "replaying"
+    READY = "ready"
+
+
+class Changelog(Struct, frozen=True, kw_only=True):
+    """What a restore needs to know of the state and its log."""
+
+    topic: str
+    """With the crawl's prefix."""
+    spec: StateSpec
+    folder: Path
+    """Each partition has a folder of its own below it."""
+    memory: SharedMemory
+    identity: Callable[[int], Identity]
+
+
+class Arrival:
+    """One partition between its assignment and its first batch."""
+
+    def __init__(
+        self, partition: int, inputs: Mapping[str, str], changelog: Changelog | None, patience_s: float
+    ) -> None:
+        self.partition = partition
+        self.phase = Phase.LOOKING
+        self.positions: dict[str, Position] = {}
+        self.ends: dict[str, int] = {}
+        self.replica: Replica | None = None
+        self._inputs = inputs
+        self._changelog = changelog
+        self._store: Store | None = None
+        self._patience_s = patience_s
+        self._give_up = float("inf")
+        self._next = 0
+        self._end = 0
+        self._restorer: Consumer | None = None
+
+    def advance(self, group: Consumer, reader: Consumer, restorer: Consumer) -> bool:
+        """One slice of work; True once the partition is ready. ``restorer`` serves this arrival alone until it is."""
+        before = self.phase, self._next
+        if self.phase is Phase.LOOKING and self._look(group, reader):
+            if self._changelog is None:
+                self.phase = Phase.READY
+            else:
+                self._begin_replay(self._changelog, reader, restorer)
+        elif self.phase is Phase.REPLAYING and self._replay(restorer):
+            self._compare(group)
+        if before != (self.phase, self._next) or self._give_up == float("inf"):
+            self._give_up = time.monotonic() + self._patience_s
+        elif time.monotonic() > self._give_up:
+            raise TransportError(
+                f"partition {self.partition} got no further for {self._patience_s:g} s: it is {self.phase.value} at offset "
+                f"{self._next} of a changelog that ends at {self._end}",
+                remedy="see whether a transaction hangs (the topic's last stable offset does not move)",
+            )
+        return self.phase is Phase.READY
+
+    def assignment(self) -> Assignment:
+        replica = self.replica
+        checkpoint = replica.checkpoint if replica else None
+        return Assignment(
+            positions=self.positions,
+            ends=self.ends,
+            state=replica.reader if replica else None,
+            counters=checkpoint.counters if checkpoint else {},
+            sequence=checkpoint.sequence if checkpoint else 0,
+        )
+
+    def close(self) -> None:
+        """Give up the store; the partition belongs to somebody else now."""
+        self._stop_restorer()
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def _look(self, group: Consumer, reader: Consumer) -> bool:
+        asked = [ck.TopicPartition(topic, self.partition) for topic in self._inputs.values()]
+        short = {topic: name for name, topic in self._inputs.items()}
+        try:
+            for found in group.committed(asked, timeout=LOOK_TIMEOUT_S):
+                if found.error is not None:
+                    raise KafkaException(found.error)
+                low, high = reader.get_watermark_offsets(
+                    ck.TopicPartition(found.topic, self.partition), timeout=LOOK_TIMEOUT_S
+                )
+                known = found.offset >= 0
+                self.positions[short[found.topic]] = Position(
+                    found.offset if known else low, (found.metadata or "") if known else ""
+                )
+                self.ends[short[found.topic]] = high
+        except KafkaException as error:
+            return _try_again(error)
+        return True
+
+    def _begin_replay(self, changelog: Changelog, reader: Consumer, restorer: Consumer) -> None:
+        where = ck.TopicPartition(changelog.topic, self.partition)
+        try:
+            start, self._end = reader.get_watermark_offsets(where, timeout=LOOK_TIMEOUT_S)
+        except KafkaException as error:
+            _try_again(error)
+            return
+        self.replica = self._open(changelog)
+        if self.replica.standing(start, self._end) is Standing.OUTRUN:
+            _log.warning("the log begins after this state, restoring all of it, partition %d", self.partition)
+            self.close()
+            shutil.rmtree(self._folder(changelog))
+            self.replica = self._open(changelog)
+        first = max(start, self.replica.applied)
+        _log.info("restoring partition %d from offset %d to %d", self.partition, first, self._end)
+        self.phase = Phase.REPLAYING
+        self._next = first
+        if first < self._end:
+            restorer.assign([ck.TopicPartition(changelog.topic, self.partition, first)])
+            self._restorer = restorer
+
+    def _folder(self, changelog: Changelog) -> Path:
+        return changelog.folder / f"partition-{self.partition:04d}"
+
+    def _open(self, changelog: Changelog) -> Replica:
+        self._store = Store(self._folder(changelog), changelog.spec.families, changelog.memory)
+        try:
+            return Replica.open(self._store, changelog.spec, changelog.identity(self.partition))
+        except BaseException:
+            self.close()
+            raise
+
+    def _replay(self, restorer: Consumer) -> bool:
+        assert self.replica is not None
+        if self._next < self._end:
+            records: list[tuple[int, bytes | None]] = []
+            for message in restorer.consume(SLICE_RECORDS, 0.05):
+                error = message.error()
+                if error is None:
+                    records.append((message.offset(), message.value()))
+                    self._next = message.offset() + 1
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    self._next = max(self._next, message.offset())
+                else:
+                    _try_again(KafkaException(error))
+            if records or self._next >= self._end:
+                self.replica.replay(records, self._next)
+        return self._next >= self._end
+
+    def _compare(self, group: Consumer) -> None:
+        """The last checkpoint and the group must agree on where to go on."""
+        assert self.replica is not None
+        checkpoint = self.replica.checkpoint
+        logged = checkpoint.positions if checkpoint else {}
+        asked = [ck.TopicPartition(topic, self.partition) for topic in self._inputs.values()]
+        short = {topic: name for name, topic in self._inputs.items()}
+        try:
+            found = {
+                short[one.topic]: one.offset
+                for one in group.committed(asked, timeout=LOOK_TIMEOUT_S)
+                if one.offset >= 0
+            }
+        except KafkaException as error:
+            _try_again(error)
+            return
+        if logged and not found:
+            # The broker forgets the positions of a group that was away for long; the checkpoint does not.
+            self.positions = {name: Position(offset) for name, offset in logged.items()}
+        elif logged != found:
+            raise ForeignState(
+                f"partition {self.partition}: expected the changelog's last checkpoint to stand at {found}, "
+                f"where the group has committed, found {logged or 'no checkpoint'}",
+                remedy="the changelog or the group's offsets were changed from outside; `gregor audit` tells more",
+            )
+        else:
+            self.positions = {
+                name: Position(found.get(name, old.offset), old.metadata) for name, old in self.positions.items()
+            }
+        self._stop_restorer()
+        self.phase = Phase.READY
+
+    def _stop_restorer(self) -> None:
+        if self._restorer is not None:
+            self._restorer.unassign()
+            self._restorer = None
+
+
+def _try_again(error: KafkaException) -> bool:
+    """False for what passes by itself; everything else is raised."""
+    cause = error.args[0]
+    if cause.retriable() or cause.code() in _PASSING:
+        return False
+    raise TransportError(f"the broker refused: {cause.str()}") from error
+
+
+_PASSING: Final = frozenset(
+    {
+        KafkaError._TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._WAIT_COORD,
+        KafkaError._RESOLVE,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
+    }
+)

@@ -1,0 +1,280 @@
+"""One member of a stage's group on Kafka: polls, restores, commits. One thread owns it and every client below it.
+
+The rules that keep a crawl whole stand in docs/protocol.md; the ones that live here:
+
+- The group's metadata is taken in the rebalance callback and used for every commit of that epoch, never fetched at commit time.
+- A rebalance of any kind voids what was gathered: the epoch grows and the retained partitions go back to the last commit.
+- Only the first input is subscribed to; the same partitions of the others are assigned beside it, so that they stay together.
+- A partition is assigned to the consumer when it is restored, with an explicit offset, and not before.
+"""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import confluent_kafka as ck
+from confluent_kafka import Consumer, KafkaError, Message
+
+from gregor.errors import Aborted, BrokerUnreachable, TopologyError, TransportError
+from gregor.transport.kafka.broadcast import Broadcast
+from gregor.transport.kafka.clients import Clients
+from gregor.transport.kafka.member import MemberFolder
+from gregor.transport.kafka.records import record_of
+from gregor.transport.kafka.restore import Arrival, Changelog
+from gregor.transport.kafka.transaction import Checkpointer
+from gregor.transport.port import (
+    Assigned,
+    Assignment,
+    Batch,
+    Commit,
+    Event,
+    Position,
+    Record,
+    Revoked,
+    StageSpec,
+    TopicPartition,
+)
+
+_log: Final = logging.getLogger("gregor.kafka.session")
+
+
+class KafkaSession:
+    """Use KafkaTransport.open."""
+
+    def __init__(self, clients: Clients, stage: StageSpec, folder: MemberFolder, changelog: Changelog | None) -> None:
+        self._clients = clients
+        self._stage = stage
+        self._folder = folder
+        self._changelog = changelog
+        self._inputs = {name: clients.names.topic(name) for name in stage.inputs}
+        self._short = {topic: name for name, topic in self._inputs.items()}
+        self._epoch = 0
+        self._events: deque[Event] = deque()
+        self._arriving: dict[int, Arrival] = {}
+        self._owned: dict[int, Arrival] = {}
+        self._positions: dict[TopicPartition, int] = {}
+        self._committed: dict[TopicPartition, Position] = {}
+        self._average_bytes = 1024.0
+        self._down_since: float | None = None
+        self._closing = False
+        self._checkpointer = Checkpointer(clients, stage, folder.id)
+        self._broadcast = Broadcast(clients, stage.broadcast)
+        self._reader = clients.reader("read_uncommitted")
+        self._restorer = clients.reader()
+        self._consumer: Consumer = clients.group_consumer(stage.name, folder.id)
+        self._consumer.subscribe(
+            [self._inputs[stage.inputs[0]]],
+            on_assign=self._on_assign,
+            on_revoke=self._on_revoke,
+            on_lost=self._on_lost,
+        )
+
+    @property
+    def member(self) -> str:
+        return self._folder.id
+
+    @property
+    def folder(self) -> Path:
+        return self._folder.path
+
+    def poll(self, max_records: int, max_bytes: int, wait: float) -> Event:
+        if self._events:
+            return self._events.popleft()
+        ready = self._restore_slice()
+        if ready:
+            return Assigned(self._epoch, ready)
+        messages = self._consume(max_records, max_bytes, min(wait, 0.02) if self._arriving else wait)
+        if self._events:
+            # The group changed while these were fetched: they come again from the last commit.
+            return self._events.popleft()
+        return self._batch(messages)
+
+    def commit(self, commit: Commit) -> None:
+        if commit.epoch != self._epoch:
+            raise Aborted(
+                f"the group changed since epoch {commit.epoch}, it is now in {self._epoch}; nothing was written"
+            )
+        expected = {TopicPartition(name, partition) for partition in self._owned for name in self._stage.inputs}
+        if not expected or commit.positions.keys() != expected:
+            raise ValueError(
+                f"a commit names the position of every assigned input: expected {sorted(expected)}, found {sorted(commit.positions)}"
+            )
+        replicas = {partition: one.replica for partition, one in self._owned.items() if one.replica is not None}
+        try:
+            self._checkpointer.commit(commit, replicas)
+        except Aborted:
+            self._rewind()
+            raise
+        except TransportError:
+            self._start_over()
+            raise
+        self._committed.update(commit.positions)
+
+    def pause(self, partitions: Sequence[TopicPartition]) -> None:
+        self._consumer.pause(self._kafka_partitions(partitions))
+
+    def resume(self, partitions: Sequence[TopicPartition]) -> None:
+        self._consumer.resume(self._kafka_partitions(partitions))
+
+    def close(self, drain: bool = True) -> None:
+        """A static member keeps its place until the session time-out, whatever ``drain`` says; its transactions end at once."""
+        self._closing = True
+        self._checkpointer.close()
+        self._consumer.close()
+        self._reader.close()
+        self._restorer.close()
+        self._broadcast.close()
+        for one in (*self._arriving.values(), *self._owned.values()):
+            one.close()
+        self._folder.close()
+
+    def _on_assign(self, consumer: Consumer, partitions: list[ck.TopicPartition]) -> None:
+        # Nothing is fetched before it is restored: acknowledge now, assign with offsets later.
+        consumer.incremental_assign([])
+        self._new_epoch(frozenset(), lost=False)
+        for one in partitions:
+            self._arrive(one.partition)
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[ck.TopicPartition]) -> None:
+        self._leave(consumer, partitions, lost=False)
+
+    def _on_lost(self, consumer: Consumer, partitions: list[ck.TopicPartition]) -> None:
+        self._leave(consumer, partitions, lost=True)
+
+    def _leave(self, consumer: Consumer, partitions: list[ck.TopicPartition], lost: bool) -> None:
+        gone = {one.partition for one in partitions}
+        held = gone & self._owned.keys()
+        consumer.incremental_unassign(self._all_inputs(held))
+        for partition in gone:
+            one = self._owned.pop(partition, None) or self._arriving.pop(partition, None)
+            if one is not None:
+                one.close()
+            for name in self._stage.inputs:
+                self._positions.pop(TopicPartition(name, partition), None)
+                self._committed.pop(TopicPartition(name, partition), None)
+        if not self._closing:
+            self._new_epoch(frozenset(held), lost)
+
+    def _new_epoch(self, gone: frozenset[int], lost: bool) -> None:
+        self._epoch += 1
+        self._checkpointer.group_metadata = self._consumer.consumer_group_metadata()
+        self._events.append(Revoked(self._epoch, gone, lost))
+        self._rewind()
+
+    def _arrive(self, partition: int) -> None:
+        patience = 2 * self._clients.kafka.transaction_timeout_s
+        self._arriving[partition] = Arrival(partition, self._inputs, self._changelog, patience)
+
+    def _rewind(self) -> None:
+        """Everything retained goes back to its last commit."""
+        for where, position in self._committed.items():
+            # What has not moved was perhaps never fetched, and librdkafka seeks only where it fetches.
+            if self._positions[where] != position.offset:
+                self._consumer.seek(ck.TopicPartition(self._inputs[where.topic], where.partition, position.offset))
+                self._positions[where] = position.offset
+
+    def _start_over(self) -> None:
+        """After an unknown outcome nothing remembered counts: every partition comes as if newly assigned."""
+        held = frozenset(self._owned)
+        self._consumer.incremental_unassign(self._all_inputs(held))
+        for partition, one in self._owned.items():
+            one.close()
+            self._arrive(partition)
+        self._owned.clear()
+        self._positions.clear()
+        self._committed.clear()
+        self._epoch += 1
+        self._events.append(Revoked(self._epoch, held, lost=True))
+        self._checkpointer.renew()
+
+    def _restore_slice(self) -> Mapping[int, Assignment]:
+        """Let one arriving partition go on; one at a time, so that the others of the member go on as well."""
+        if not self._arriving:
+            return {}
+        partition, arrival = next(iter(self._arriving.items()))
+        if not arrival.advance(self._consumer, self._reader, self._restorer):
+            return {}
+        del self._arriving[partition]
+        self._owned[partition] = arrival
+        for name, position in arrival.positions.items():
+            where = TopicPartition(name, partition)
+            self._positions[where] = position.offset
+            self._committed[where] = position
+        self._consumer.incremental_assign(
+            [ck.TopicPartition(self._inputs[name], partition, at.offset) for name, at in arrival.positions.items()]
+        )
+        return {partition: arrival.assignment()}
+
+    def _consume(self, max_records: int, max_bytes: int, wait: float) -> list[Message]:
+        # consume(n, t) waits the whole of t unless n arrive: wait for one, then take what is there.
+        messages: list[Message] = self._consumer.consume(1, wait)
+        if not messages:
+            self._check_outage()
+            return messages
+        self._down_since = None
+        left = max_bytes - _size(messages[0])
+        while left > 0 and len(messages) < max_records:
+            asked = min(max_records - len(messages), max(1, int(left / self._average_bytes)), 10_000)
+            more = self._consumer.consume(asked, 0)
+            if not more:
+                break
+            size = sum(map(_size, more))
+            self._average_bytes += 0.2 * (size / len(more) - self._average_bytes)
+            left -= size
+            messages += more
+        return messages
+
+    def _batch(self, messages: Sequence[Message]) -> Batch:
+        records: list[Record] = []
+        moved: dict[TopicPartition, int] = {}
+        for message in messages:
+            error = message.error()
+            if error is None:
+                record = record_of(message, self._short[message.topic()])
+                records.append(record)
+                moved[TopicPartition(record.topic, record.partition)] = record.offset + 1
+            elif error.code() == KafkaError._PARTITION_EOF:
+                moved[TopicPartition(self._short[message.topic()], message.partition())] = message.offset()
+            else:
+                self._refuse(error)
+        self._positions.update(moved)
+        return Batch(self._epoch, records, moved, self._broadcast.poll())
+
+    def _refuse(self, error: KafkaError) -> None:
+        """What passes by itself is noted; the rest ends the session."""
+        code = error.code()
+        if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise TopologyError(f"a topic of crawl {self._clients.names.crawl!r} is missing: {error.str()}")
+        if code == KafkaError._AUTO_OFFSET_RESET:
+            raise TransportError(f"the log does not reach back to the group's position any more: {error.str()}")
+        if error.fatal():
+            raise TransportError(f"the consumer cannot go on: {error.str()}")
+        _log.warning("the consumer reports: %s", error.str())
+
+    def _check_outage(self) -> None:
+        """A cluster that is gone for longer than the configuration allows ends the process."""
+        now = time.monotonic()
+        if self._down_since is None:
+            self._down_since = now
+        elif now - self._down_since > self._clients.kafka.give_up_after_s:
+            try:
+                self._reader.list_topics(timeout=5)
+            except ck.KafkaException as error:
+                raise BrokerUnreachable(
+                    f"no Kafka broker answered at {self._clients.kafka.bootstrap} for "
+                    f"{self._clients.kafka.give_up_after_s:g} s"
+                ) from error
+            self._down_since = now
+
+    def _all_inputs(self, partitions: Any) -> list[ck.TopicPartition]:
+        return [ck.TopicPartition(topic, one) for one in partitions for topic in self._inputs.values()]
+
+    def _kafka_partitions(self, partitions: Sequence[TopicPartition]) -> list[ck.TopicPartition]:
+        return [ck.TopicPartition(self._inputs[one.topic], one.partition) for one in partitions]
+
+
+def _size(message: Message) -> int:
+    return len(message)

@@ -1,0 +1,177 @@
+"""One checkpoint as one Kafka transaction, and what follows from each way in which it can end.
+
+    1  begin, produce outputs and changelog, flush     crash: aborted by the next start of this member
+    2  send the positions under the group's generation crash: the same; a zombie is refused here
+    3  commit                                          crash: the coordinator finishes it, the next owner replays the changelog
+    4  apply to RocksDB, one WriteBatch a partition    crash: the tail of the changelog is replayed at the next start
+
+Outcomes: retriable calls are repeated; "requires abort" is aborted and nothing happened; everything else leaves the outcome open, and
+only a new producer under the same id (its start ends the old transaction one way or the other) lets anybody go on.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import confluent_kafka as ck
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
+
+from gregor.errors import Aborted, BrokerUnreachable, Fenced, UnknownOutcome
+from gregor.state.replay import Replica
+from gregor.transport.kafka.clients import Clients
+from gregor.transport.port import Commit, Output, StageSpec
+from schemas.changelog import Checkpoint
+from schemas.pages import FACTS_HEADER
+
+_log: Final = logging.getLogger("gregor.kafka.transaction")
+
+ChangelogRecords = Mapping[int, list[tuple[bytes, bytes]]]
+
+
+class Checkpointer:
+    """Owns the member's transactional producer."""
+
+    def __init__(self, clients: Clients, stage: StageSpec, member: str) -> None:
+        self._clients = clients
+        self._stage = stage
+        self._member = member
+        self._topics = {
+            name: clients.names.topic(name) for name in (*stage.inputs, *stage.outputs, stage.changelog) if name
+        }
+        self._timeout = clients.kafka.transaction_timeout_s
+        self._admin: AdminClient | None = clients.admin() if stage.changelog else None
+        self.group_metadata: Any = None
+        """Of the epoch that commits belong to; set by the session in the rebalance callback."""
+        self._producer: Producer = self._new_producer()
+
+    def commit(self, commit: Commit, replicas: Mapping[int, Replica]) -> None:
+        records = self._changelog_records(commit, replicas)
+        try:
+            ends = self._transact(commit, records)
+        except KafkaException as error:
+            raise self._ended(error) from error
+        for partition, replica in replicas.items():
+            replica.apply_live(records[partition], ends[partition])
+            self._truncate(partition, replica)
+
+    def renew(self) -> None:
+        """Destroy the producer and begin anew; the old one's transaction is decided when this returns."""
+        del self._producer
+        self._producer = self._new_producer()
+
+    def close(self) -> None:
+        del self._producer
+
+    def _changelog_records(self, commit: Commit, replicas: Mapping[int, Replica]) -> ChangelogRecords:
+        return {
+            partition: replica.prepare(
+                commit.mutations.get(partition, ()),
+                Checkpoint(
+                    sequence=0,
+                    positions={
+                        where.topic: at.offset for where, at in commit.positions.items() if where.partition == partition
+                    },
+                    now_ms=commit.mark.now_ms,
+                    config_version=commit.mark.config_version,
+                    counters=dict(commit.mark.counters.get(partition, {})),
+                    member=self._member,
+                ),
+            )
+            for partition, replica in replicas.items()
+        }
+
+    def _transact(self, commit: Commit, records: ChangelogRecords) -> dict[int, int]:
+        """The whole transaction; gives the offset after each partition's checkpoint record."""
+        ends: dict[int, int] = {}
+
+        def note(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                ends[message.partition()] = message.offset() + 1
+
+        self._producer.begin_transaction()
+        for output in commit.outputs:
+            self._produce(output)
+        if records:
+            changelog = self._topics[self._stage.changelog]
+            for partition, entries in records.items():
+                for key, value in entries[:-1]:
+                    self._send(changelog, partition, key, value)
+                key, value = entries[-1]
+                self._send(changelog, partition, key, value, on_delivery=note)
+        # Before send_offsets: otherwise every back-to-back transaction waits a whole retry back-off in there.
+        self._producer.flush(self._timeout)
+        positions = [
+            ck.TopicPartition(self._topics[where.topic], where.partition, at.offset, at.metadata or None)
+            for where, at in commit.positions.items()
+        ]
+        self._patiently(
+            lambda: self._producer.send_offsets_to_transaction(positions, self.group_metadata, self._timeout)
+        )
+        self._patiently(lambda: self._producer.commit_transaction(self._timeout))
+        return ends
+
+    def _produce(self, output: Output) -> None:
+        headers = None if output.header is None else [(FACTS_HEADER, output.header)]
+        self._send(self._topics[output.topic], output.partition, output.key, output.value, headers=headers)
+
+    def _send(self, topic: str, partition: int, key: bytes, value: bytes, **more: Any) -> None:
+        while True:
+            try:
+                self._producer.produce(topic, value, key, partition, **more)
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+
+    def _patiently(self, call: Callable[[], None]) -> None:
+        """Repeat what may be repeated, within the time after which the broker gives the transaction up anyway."""
+        give_up = time.monotonic() + 2 * self._timeout
+        while True:
+            try:
+                call()
+                return
+            except KafkaException as error:
+                if not error.args[0].retriable() or time.monotonic() > give_up:
+                    raise
+
+    def _ended(self, error: KafkaException) -> Exception:
+        """What a failed transaction means for the session."""
+        cause = error.args[0]
+        _log.warning("a checkpoint did not come through: %s", cause.str())
+        if cause.txn_requires_abort():
+            try:
+                self._patiently(lambda: self._producer.abort_transaction(self._timeout))
+            except KafkaException as failed:
+                return UnknownOutcome(f"a transaction could not be aborted: {failed.args[0].str()}")
+            return Aborted(f"the broker refused the transaction, nothing was written: {cause.str()}")
+        if cause.code() in _FENCED:
+            return Fenced(f"another process uses the id of this member: {cause.str()}")
+        return UnknownOutcome(f"whether the transaction was committed is not known: {cause.str()}")
+
+    def _new_producer(self) -> Producer:
+        producer = self._clients.producer(self._stage.name, self._member)
+        give_up = time.monotonic() + self._clients.kafka.give_up_after_s
+        while True:
+            try:
+                producer.init_transactions(self._timeout)
+                return producer
+            except KafkaException as error:
+                if not error.args[0].retriable():
+                    raise
+                if time.monotonic() > give_up:
+                    raise BrokerUnreachable(
+                        f"no transaction coordinator answered at {self._clients.kafka.bootstrap} within "
+                        f"{self._clients.kafka.give_up_after_s:g} s"
+                    ) from error
+
+    def _truncate(self, partition: int, replica: Replica) -> None:
+        """Delete what a finished snapshot cycle made superfluous; if that fails, the next cycle deletes it too."""
+        before = replica.truncate_before()
+        if before is not None and self._admin is not None:
+            where = ck.TopicPartition(self._topics[self._stage.changelog], partition, before)
+            self._admin.delete_records([where])
+            replica.truncated(before)
+
+
+_FENCED: Final = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})

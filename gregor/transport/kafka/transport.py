@@ -1,0 +1,119 @@
+"""The Kafka engine of the port, bound to one crawl on one cluster."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import confluent_kafka as ck
+from confluent_kafka import KafkaError, KafkaException
+
+from gregor.config import Names
+from gregor.config.sections import Kafka
+from gregor.errors import TransportError
+from gregor.state.options import SharedMemory
+from gregor.state.replay import Identity
+from gregor.transport.kafka.clients import Clients
+from gregor.transport.kafka.member import MemberFolder
+from gregor.transport.kafka.records import record_of
+from gregor.transport.kafka.restore import Changelog
+from gregor.transport.kafka.session import KafkaSession
+from gregor.transport.port import Output, Position, Record, StageSpec, TopicPartition
+
+_log: Final = logging.getLogger("gregor.kafka")
+_TIMEOUT_S: Final = 10.0
+
+
+class KafkaTransport:
+    """Sessions, bounded reads and positions on a cluster."""
+
+    def __init__(self, names: Names, kafka: Kafka, folder: Path, memory: SharedMemory) -> None:
+        self._clients = Clients(names, kafka)
+        self._admin = self._clients.wait_for_broker()
+        self._folder = folder
+        self._memory = memory
+
+    def open(self, stage: StageSpec) -> KafkaSession:
+        """Join the stage's group as the member whose id stands in ``folder/stage``."""
+        folder = MemberFolder(self._folder / stage.name)
+        try:
+            return KafkaSession(self._clients, stage, folder, self._changelog(stage, folder.path))
+        except BaseException:
+            folder.close()
+            raise
+
+    def read(self, topic: str, partition: int, start: int, end: int | None = None) -> Iterator[Record]:
+        reader = self._clients.reader()
+        try:
+            where = ck.TopicPartition(self._clients.names.topic(topic), partition, start)
+            low, high = reader.get_watermark_offsets(where, timeout=_TIMEOUT_S)
+            end = high if end is None else min(end, high)
+            where.offset = at = max(start, low)
+            reader.assign([where])
+            while at < end:
+                for message in reader.consume(1000, 0.2):
+                    error = message.error()
+                    if error is None:
+                        at = message.offset() + 1
+                        if message.offset() < end:
+                            yield record_of(message, topic)
+                    elif error.code() == KafkaError._PARTITION_EOF:
+                        at = max(at, message.offset())
+                    elif error.fatal() or not error.retriable():
+                        raise TransportError(f"{topic} cannot be read: {error.str()}")
+        finally:
+            reader.close()
+
+    def ends(self, topic: str) -> Mapping[int, tuple[int, int]]:
+        full = self._clients.names.topic(topic)
+        reader = self._clients.reader()
+        try:
+            partitions = reader.list_topics(full, timeout=_TIMEOUT_S).topics[full].partitions
+            return {
+                partition: reader.get_watermark_offsets(ck.TopicPartition(full, partition), timeout=_TIMEOUT_S)
+                for partition in partitions
+            }
+        finally:
+            reader.close()
+
+    def committed(self, stage: str, topics: Sequence[str]) -> Mapping[TopicPartition, Position]:
+        names = self._clients.names
+        short = {names.topic(topic): topic for topic in topics}
+        request = ck.ConsumerGroupTopicPartitions(names.group(stage))
+        future = self._admin.list_consumer_group_offsets([request], require_stable=True)[request.group_id]
+        try:
+            found = future.result(timeout=_TIMEOUT_S).topic_partitions
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return {}
+            raise TransportError(f"the positions of {stage} cannot be read: {error.args[0].str()}") from error
+        return {
+            TopicPartition(short[one.topic], one.partition): Position(one.offset, one.metadata or "")
+            for one in found
+            if one.topic in short and one.offset >= 0
+        }
+
+    def append(self, outputs: Sequence[Output]) -> None:
+        """Atomic through a transaction of a producer that exists for this call."""
+        producer = self._clients.producer("cli", "append")
+        producer.init_transactions(_TIMEOUT_S)
+        producer.begin_transaction()
+        for output in outputs:
+            producer.produce(self._clients.names.topic(output.topic), output.value, output.key, output.partition)
+        producer.commit_transaction(_TIMEOUT_S)
+
+    def close(self) -> None:
+        """Nothing is held outside of sessions."""
+
+    def _changelog(self, stage: StageSpec, folder: Path) -> Changelog | None:
+        if stage.state is None:
+            return None
+        topic = self._clients.names.topic(stage.changelog)
+        cluster = str(self._admin.describe_cluster().result(timeout=_TIMEOUT_S).cluster_id)
+        described = self._admin.describe_topics(ck.TopicCollection([topic]))[topic].result(timeout=_TIMEOUT_S)
+        topic_id = str(described.topic_id)
+
+        def identity(partition: int) -> Identity:
+            return Identity(cluster=cluster, topic=topic_id, crawl=self._clients.names.crawl, partition=partition)
+
+        return Changelog(topic=topic, spec=stage.state, folder=folder, memory=self._memory, identity=identity)
