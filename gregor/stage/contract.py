@@ -1,0 +1,128 @@
+"""What a stage is to its loop: decisions without offsets, commits or clocks of its own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from gregor.state.packed import Mutation
+from gregor.transport.port import Assignment, Output, Record, StageSpec
+
+Decode = Callable[[Record], Any]
+"""From a record to what it means; raises schemas.codec.Undecodable."""
+
+
+class Received(Struct, frozen=True, gc=False):
+    """A record and what it means."""
+
+    record: Record
+    value: Any
+
+
+class Work(Struct, frozen=True):
+    """What a decision wants written."""
+
+    outputs: Sequence[Output] = ()
+    urls: int = 0
+    """URLs decided, for the size of a checkpoint."""
+
+
+NOTHING = Work()
+
+
+class BatchStage(Protocol):
+    """A stage that decides whole batches in the loop's thread: the frontier, the extractor, the archiver.
+
+    Everything decided since ``committed`` or ``dropped`` is pending: ``dropped`` means that it never happened.
+    """
+
+    @property
+    def spec(self) -> StageSpec: ...
+
+    @property
+    def decoders(self) -> Mapping[str, Decode]:
+        """One for each input and broadcast topic."""
+        ...
+
+    def assigned(self, partition: int, assignment: Assignment) -> None: ...
+
+    def revoked(self, partitions: frozenset[int]) -> None: ...
+
+    def instruct(self, received: Sequence[Received]) -> None:
+        """Records of the broadcast topics."""
+        ...
+
+    def process(self, received: Sequence[Received], now_ms: int) -> Work: ...
+
+    def tick(self, now_ms: int) -> Work:
+        """What is due by the clock alone."""
+        ...
+
+    def next_due_ms(self) -> int | None:
+        """When ``tick`` has something to do; None: not before the next record."""
+        ...
+
+    def mutations(self) -> Mapping[int, Sequence[Mutation]]:
+        """All pending changes of the state, by partition."""
+        ...
+
+    def counters(self) -> Mapping[int, Mapping[str, int]]:
+        """Exact totals by partition, pending ones included."""
+        ...
+
+    def prepare(self) -> Sequence[Output]:
+        """Called once before a commit: finish what lives outside of Kafka (fsync), and say what to write about it."""
+        ...
+
+    def committed(self) -> None: ...
+
+    def dropped(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Ticket(Struct, frozen=True, gc=False):
+    """Which order a result belongs to."""
+
+    partition: int
+    offset: int
+
+
+class Finished(Struct, frozen=True, gc=False):
+    """An order that is done, with everything that must be committed together with it."""
+
+    ticket: Ticket
+    outputs: Sequence[Output]
+
+
+class OrderStage(Protocol):
+    """A stage whose orders run at once, for long, and finish out of order: the fetcher.
+
+    All calls come from the loop's thread; the work itself may run in another.
+    """
+
+    @property
+    def spec(self) -> StageSpec: ...
+
+    @property
+    def decoders(self) -> Mapping[str, Decode]: ...
+
+    def instruct(self, received: Sequence[Received]) -> None: ...
+
+    def room(self) -> int:
+        """How many more orders can be taken now."""
+        ...
+
+    def start(self, ticket: Ticket, order: Any, redelivered: bool) -> None:
+        """``redelivered``: it may have been begun before by somebody else, a moment ago."""
+        ...
+
+    def cancel(self, tickets: Sequence[Ticket]) -> None:
+        """Stop these as soon as possible; what they still finish is not wanted."""
+        ...
+
+    def finished(self) -> Sequence[Finished]:
+        """Orders that are done since the last call."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,60 @@
+"""From records to what they mean; what cannot be read becomes a dead letter in the same commit, and processing goes on."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gregor.stage.contract import Decode, Received
+from gregor.transport.port import Output, Record
+from schemas.codec import LARGEST_RECORD, Undecodable, encode
+from schemas.dead_letters import DeadLetter
+
+_log: Final = logging.getLogger("gregor.stage")
+
+DEAD_LETTERS: Final = "dead-letters"
+
+
+def decode_all(
+    records: Sequence[Record], decoders: Mapping[str, Decode], stage: str, now_ms: int
+) -> tuple[list[Received], list[Output]]:
+    """What could be read, and a dead letter for each record that could not."""
+    received: list[Received] = []
+    letters: list[Output] = []
+    for record in records:
+        try:
+            received.append(Received(record, decoders[record.topic](record)))
+        except Undecodable as error:
+            letters.append(dead_letter(record, str(error), stage, now_ms))
+    return received, letters
+
+
+def decode_broadcast(records: Sequence[Record], decoders: Mapping[str, Decode]) -> list[Received]:
+    """As above, for topics that everybody reads: were they dead letters, every member would write them at every start."""
+    received = []
+    for record in records:
+        try:
+            received.append(Received(record, decoders[record.topic](record)))
+        except Undecodable as error:
+            _log.warning("a record of %s at offset %d is ignored: %s", record.topic, record.offset, error)
+    return received
+
+
+def dead_letter(record: Record, reason: str, stage: str, now_ms: int) -> Output:
+    """The record's value as it was, its facts in the header."""
+    value = record.value or b""
+    letter = DeadLetter(
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        reason=reason[:1000],
+        stage=stage,
+        key=_readable(record.key),
+        header=_readable(record.header),
+        size=-1 if record.value is None else len(record.value),
+        found_ms=now_ms,
+    )
+    return Output(DEAD_LETTERS, 0, record.topic.encode(), value[:LARGEST_RECORD], encode(letter))
+
+
+def _readable(data: bytes | None) -> str:
+    return "" if data is None else data[:10_000].decode("utf-8", "backslashreplace")

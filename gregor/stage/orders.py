@@ -1,0 +1,183 @@
+"""The loop of an asynchronous stage: orders run at once and finish out of order, their results are committed exactly once.
+
+Nothing is dropped when the group changes or a commit is refused: an order that is still ours goes on, and its window recognises it when
+the rewound input delivers it again. Only the orders of partitions that are gone are cancelled.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from gregor.config.sections import Checkpoint
+from gregor.errors import CommitFailed
+from gregor.stage.contract import Finished, OrderStage, Ticket
+from gregor.stage.decode import decode_all, decode_broadcast
+from gregor.stage.loop import LONGEST_WAIT_S, POLL_BYTES, now_ms
+from gregor.stage.policy import NONE, Pending, due
+from gregor.stage.window import Window
+from gregor.transport.port import (
+    Assigned,
+    Batch,
+    Commit,
+    Mark,
+    Record,
+    Revoked,
+    Session,
+    TopicPartition,
+)
+
+_log: Final = logging.getLogger("gregor.stage")
+
+BUSY_WAIT_S: Final = 0.01
+"""How long finished orders may go unnoticed: a poll cannot be woken by them."""
+
+
+class OrderLoop:
+    """Runs one asynchronous stage in one session; its one input carries orders."""
+
+    def __init__(
+        self,
+        stage: OrderStage,
+        session: Session,
+        policy: Checkpoint,
+        *,
+        config_version: str = "",
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        self._stage = stage
+        self._session = session
+        self._policy = policy
+        self._config_version = config_version
+        self._clock = clock
+        self._topic = stage.spec.inputs[0]
+        self._epoch = 0
+        self._windows: dict[int, Window] = {}
+        self._redelivered_below: dict[int, int] = {}
+        self._finished: list[Finished] = []
+        self._pending = NONE
+        self._paused: set[int] = set()
+        self._stopping = threading.Event()
+        self.commits = 0
+
+    def run(self) -> None:
+        """Until ``stop``; then what is finished is committed, what is not comes again elsewhere."""
+        drain = False
+        try:
+            while not self._stopping.is_set():
+                self.step(LONGEST_WAIT_S)
+            self._gather()
+            self.checkpoint()
+            drain = True
+        finally:
+            self._session.close(drain)
+            self._stage.close()
+
+    def stop(self) -> None:
+        """May be called from any thread or signal handler."""
+        self._stopping.set()
+
+    def step(self, wait: float) -> None:
+        """One event, and what has finished meanwhile."""
+        busy = any(window.in_flight for window in self._windows.values()) or self._pending is not NONE
+        self._throttle()
+        room = self._stage.room()
+        match self._session.poll(max(1, room), POLL_BYTES, min(wait, BUSY_WAIT_S) if busy else wait):
+            case Revoked() as event:
+                self._epoch = event.epoch
+                self._leave(event.partitions)
+            case Assigned() as event:
+                self._epoch = event.epoch
+                self._arrive(event)
+            case Batch() as event:
+                self._take(event)
+        self._gather()
+        if due(self._policy, self._pending, self._clock()):
+            self.checkpoint()
+
+    def checkpoint(self) -> None:
+        """Commit the results of everything that has finished, with the windows that say so."""
+        if self._pending is NONE or not self._windows:
+            return
+        commit = Commit(
+            epoch=self._epoch,
+            outputs=[output for one in self._finished for output in one.outputs],
+            positions={
+                TopicPartition(self._topic, partition): window.position() for partition, window in self._windows.items()
+            },
+            mark=Mark(now_ms=self._clock(), config_version=self._config_version),
+        )
+        try:
+            self._session.commit(commit)
+        except CommitFailed as error:
+            # Finished work stays; it is committed with the next checkpoint if its partition is still ours.
+            _log.warning("a checkpoint did not come through: %s", error)
+        else:
+            self._finished, self._pending = [], NONE
+            self.commits += 1
+
+    def _arrive(self, event: Assigned) -> None:
+        for partition, assignment in event.partitions.items():
+            self._windows[partition] = Window(assignment.positions[self._topic])
+            self._redelivered_below[partition] = assignment.ends[self._topic]
+            self._paused.discard(partition)
+        self._note(decided=False, size=0)
+
+    def _leave(self, partitions: frozenset[int]) -> None:
+        for partition in partitions & self._windows.keys():
+            window = self._windows.pop(partition)
+            self._stage.cancel([Ticket(partition, offset) for offset in window.in_flight])
+        self._finished = [one for one in self._finished if one.ticket.partition in self._windows]
+
+    def _take(self, batch: Batch) -> None:
+        if batch.broadcast:
+            self._stage.instruct(decode_broadcast(batch.broadcast, self._stage.decoders))
+        for record in batch.records:
+            self._start(record, self._clock())
+        for where, offset in batch.positions.items():
+            self._windows[where.partition].passed(offset)
+            self._note(decided=False, size=0)
+
+    def _start(self, record: Record, now: int) -> None:
+        window = self._windows[record.partition]
+        if not window.accept(record.offset):
+            return
+        received, letters = decode_all([record], self._stage.decoders, self._stage.spec.name, now)
+        ticket = Ticket(record.partition, record.offset)
+        if letters:
+            window.finish(record.offset)
+            self._finished.append(Finished(ticket, letters))
+            self._note(decided=True, size=len(letters[0].value))
+        for one in received:
+            redelivered = record.offset < self._redelivered_below[record.partition]
+            self._stage.start(ticket, one.value, redelivered)
+
+    def _gather(self) -> None:
+        for one in self._stage.finished():
+            window = self._windows.get(one.ticket.partition)
+            if window is not None and window.finish(one.ticket.offset):
+                self._finished.append(one)
+                self._note(decided=True, size=sum(len(output.value) for output in one.outputs))
+
+    def _throttle(self) -> None:
+        """Deliver no orders that cannot be taken: the stage is full, or the partition's window is."""
+        no_room = self._stage.room() <= 0
+        wanted = {partition for partition, window in self._windows.items() if no_room or window.full}
+        stop = [TopicPartition(self._topic, one) for one in wanted - self._paused]
+        go = [TopicPartition(self._topic, one) for one in (self._paused - wanted) & self._windows.keys()]
+        if stop:
+            self._session.pause(stop)
+        if go:
+            self._session.resume(go)
+        self._paused = wanted
+
+    def _note(self, *, decided: bool, size: int) -> None:
+        now = self._clock()
+        old = self._pending
+        self._pending = Pending(
+            bytes=old.bytes + size,
+            since_ms=now if old is NONE or (decided and not old.decided) else old.since_ms,
+            last_ms=now if decided else old.last_ms,
+            decided=old.decided or decided,
+            moved=True,
+        )

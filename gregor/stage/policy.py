@@ -1,0 +1,46 @@
+"""When to checkpoint: the input is idle, enough URLs, enough bytes, or enough time, whichever comes first."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from gregor.config.sections import Checkpoint
+
+
+class Pending(Struct, frozen=True):
+    """What has gathered since the last commit."""
+
+    urls: int = 0
+    bytes: int = 0
+    since_ms: int = 0
+    """When the first of it came; meaningless while nothing is pending."""
+    last_ms: int = 0
+    """When the last of it came."""
+    decided: bool = False
+    """Outputs or mutations, or records that led to none."""
+    moved: bool = False
+    """Only positions: transaction markers were passed, or partitions have just arrived."""
+
+
+NONE: Final = Pending()
+
+
+def due(policy: Checkpoint, pending: Pending, now_ms: int) -> bool:
+    """Whether to commit now."""
+    if pending.decided:
+        return (
+            pending.urls >= policy.max_urls
+            or pending.bytes >= policy.max_bytes
+            or now_ms - pending.last_ms >= policy.idle_ms
+            or now_ms - pending.since_ms >= policy.max_interval_s * 1000
+        )
+    # Positions alone are for people who look at lag: no hurry.
+    return pending.moved and now_ms - pending.since_ms >= policy.max_interval_s * 1000
+
+
+def next_due_ms(policy: Checkpoint, pending: Pending) -> int | None:
+    """The time from which ``due`` holds even if nothing more comes; None: never."""
+    by_interval = pending.since_ms + int(policy.max_interval_s * 1000)
+    if pending.decided:
+        return min(pending.last_ms + policy.idle_ms, by_interval)
+    return by_interval if pending.moved else None
