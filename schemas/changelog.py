@@ -29,8 +29,14 @@ class Checkpoint(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Exact totals since the partition began, so that audit can add up."""
     member: str = ""
     """Who wrote it."""
+    cursor_family: int = 0
+    """Number of the family in which the next snapshot piece begins; 0 with an empty key: a new cycle begins."""
+    cursor_key: bytes = b""
+    """Key at which the next snapshot piece begins (base64 in JSON); empty: at the family's first."""
     cycle_start: int = -1
-    """Offset at which the running snapshot cycle began; -1: none yet."""
+    """Offset before the first piece of the running snapshot cycle; -1: none is running."""
+    restorable_from: int = -1
+    """Offset before the first piece of the last finished cycle: what is older is not needed to restore; -1: none has finished."""
 
 
 _decode = decoder(Checkpoint)

@@ -5,9 +5,13 @@ cleared and nothing has happened.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from gregor.state.packed import Mutation, Operation, pack_delta
 from gregor.state.store import StateReader
+
+DELTA_BYTES: Final = 1024 * 1024
+"""A server's changes are cut into several deltas after so many bytes, so that each fits into a record."""
 
 
 class Overlay:
@@ -16,13 +20,14 @@ class Overlay:
     def __init__(self, state: StateReader, families: Sequence[str]) -> None:
         self._state = state
         self._numbers = {family: number for number, family in enumerate(families)}
-        self._pending: dict[str, dict[bytes, bytes | None]] = {family: {} for family in families}
-        self._by_server: dict[bytes, dict[tuple[int, bytes], bytes | None]] = {}
+        # A key has one pending change, the last, under whichever server made it: the order of deltas then does not matter.
+        self._pending: dict[tuple[int, bytes], tuple[bytes, bytes | None]] = {}
         self.bytes = 0
+        """Keys and values that are pending."""
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        pending = self._pending[family]
-        return pending[key] if key in pending else self._state.get(family, key)
+        pending = self._pending.get((self._numbers[family], key))
+        return pending[1] if pending else self._state.get(family, key)
 
     def put(self, server: bytes, family: str, key: bytes, value: bytes) -> None:
         self._set(server, family, key, value)
@@ -31,24 +36,25 @@ class Overlay:
         self._set(server, family, key, None)
 
     def _set(self, server: bytes, family: str, key: bytes, value: bytes | None) -> None:
-        self._pending[family][key] = value
-        # A later change of the same key must come later in the log, so that it is moved to the end.
-        changes = self._by_server.setdefault(server, {})
         slot = (self._numbers[family], key)
-        changes.pop(slot, None)
-        changes[slot] = value
-        self.bytes += len(key) + (len(value) if value else 0)
+        before = self._pending.get(slot)
+        self.bytes += len(value or b"") - len(before[1] or b"") if before else len(key) + len(value or b"")
+        self._pending[slot] = (server, value)
 
     def mutations(self) -> list[Mutation]:
-        """Everything pending, one packed delta a server."""
-        packed = []
-        for server, changes in self._by_server.items():
-            operations: list[Operation] = [(family, key, value) for (family, key), value in changes.items()]
-            packed.append(Mutation(server, pack_delta(operations)))
+        """Everything pending, packed by server."""
+        by_server: dict[bytes, list[Operation]] = {}
+        sizes: dict[bytes, int] = {}
+        packed: list[Mutation] = []
+        for (family, key), (server, value) in self._pending.items():
+            by_server.setdefault(server, []).append((family, key, value))
+            sizes[server] = sizes.get(server, 0) + len(key) + len(value or b"")
+            if sizes[server] >= DELTA_BYTES:
+                packed.append(Mutation(server, pack_delta(by_server.pop(server))))
+                del sizes[server]
+        packed += [Mutation(server, pack_delta(operations)) for server, operations in by_server.items()]
         return packed
 
     def clear(self) -> None:
-        for pending in self._pending.values():
-            pending.clear()
-        self._by_server.clear()
+        self._pending.clear()
         self.bytes = 0

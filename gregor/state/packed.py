@@ -74,6 +74,8 @@ def apply_deltas(families: Sequence[str], deltas: Sequence[bytes], writer: State
     """The apply function of a state whose deltas are plain puts and deletes."""
     for delta in deltas:
         for family, key, value in unpack_delta(delta):
+            if family >= len(families):
+                raise Undecodable(f"expected one of {len(families)} families, found number {family}")
             if value is None:
                 writer.delete(families[family], key)
             else:
@@ -117,6 +119,8 @@ def unpack_piece(data: bytes) -> Piece:
         raise Undecodable("a snapshot piece ends within an entry") from error
     if at != len(data):
         raise Undecodable("a snapshot piece ends within its last value")
+    if end is not None and end <= start:
+        raise Undecodable("a snapshot piece ends before it begins")
     return Piece(family, start, end, tuple(entries))
 
 

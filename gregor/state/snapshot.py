@@ -4,12 +4,16 @@ Then nothing before the cycle's beginning is needed to restore, and it is delete
 history. The cursor is durable, so that a restart goes on within the cycle.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from gregor.state.packed import Piece
 from gregor.state.store import StateReader
+
+PIECE_BYTES: Final = 1024 * 1024
+"""A piece is ended after so many bytes, so that it fits into a record with room for one large entry or group."""
 
 
 class Cursor(Struct, frozen=True):
@@ -28,24 +32,42 @@ class Pieces(Struct, frozen=True):
     """True when these pieces end the cycle; the cursor then stands at the beginning again."""
 
 
-def next_pieces(state: StateReader, families: Sequence[str], cursor: Cursor, budget: int) -> Pieces:
-    """Pieces of about ``budget`` bytes, at least one entry; they hold the state as of the last checkpoint."""
+def next_pieces(
+    state: StateReader,
+    families: Sequence[str],
+    cursor: Cursor,
+    budget: int,
+    whole: Mapping[str, int] | None = None,
+) -> Pieces:
+    """Pieces of about ``budget`` bytes, at least one entry or group; they hold the state as of the last checkpoint.
+
+    ``whole`` is the StateSpec's: no piece ends between two keys that share a prefix of that length.
+    """
     pieces: list[Piece] = []
     number, key = cursor.family, cursor.key
     while budget > 0 and number < len(families):
-        entries: list[tuple[bytes, bytes]] = []
-        end: bytes | None = None
-        for found, value in state.scan(families[number], key):
-            if budget <= 0:
-                end = found
-                break
-            entries.append((found, value))
-            budget -= len(found) + len(value)
-        pieces.append(Piece(number, key, end, tuple(entries)))
-        if end is not None:
-            key = end
+        family = families[number]
+        piece = _piece(state, number, family, key, min(budget, PIECE_BYTES), (whole or {}).get(family, 0))
+        pieces.append(piece)
+        budget -= sum(len(found) + len(value) for found, value in piece.entries)
+        if piece.end is not None:
+            key = piece.end
         else:
             number, key = number + 1, b""
-    if number == len(families):
+    if number >= len(families):
         return Pieces(tuple(pieces), Cursor(), True)
     return Pieces(tuple(pieces), Cursor(number, key), False)
+
+
+def _piece(state: StateReader, number: int, family: str, start: bytes, budget: int, whole: int) -> Piece:
+    entries: list[tuple[bytes, bytes]] = []
+    group: bytes | None = None
+    for key, value in state.scan(family, start):
+        prefix = key[:whole] if whole else key
+        if budget <= 0 and prefix != group:
+            # The cut stands at the prefix, not at the key: a smaller key that is added to the group later falls behind the cut too.
+            return Piece(number, start, prefix, tuple(entries))
+        group = prefix
+        entries.append((key, value))
+        budget -= len(key) + len(value)
+    return Piece(number, start, None, tuple(entries))

@@ -5,15 +5,18 @@ and state change in one WriteBatch. A view hides the difference: it puts the par
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 from rocksdict import ColumnFamily, Rdict, ReadOptions, WriteBatch, WriteOptions
 
 from gregor.errors import CorruptState, FolderInUse
 from gregor.state.options import SharedMemory
+
+if TYPE_CHECKING:
+    from gregor.state.packed import Piece
 
 META: Final = "meta"
 """The family in which a store keeps what it must know of itself; no stage may name one of its own so."""
@@ -45,7 +48,11 @@ class StateWriter(Protocol):
 
 Apply = Callable[[StateReader, Sequence[bytes], StateWriter], None]
 """Turns packed deltas into writes. Live and restore use the same one; a delta is a tolerant upsert, so that it may meet a state which
-holds only part of what it was made for."""
+holds only part of what it was made for. It gets the deltas of one whole checkpoint at a time, live and in a restore, and the reader
+shows the state before them."""
+
+ApplyPiece = Callable[[StateReader, "Piece", StateWriter], None]
+"""Puts one piece of the rolling snapshot into a state that may hold other entries in its range; the reader shows all pieces before."""
 
 
 class StateSpec(Struct, frozen=True):
@@ -53,6 +60,10 @@ class StateSpec(Struct, frozen=True):
 
     families: tuple[str, ...]
     apply: Apply
+    whole: Mapping[str, int] = {}
+    """Family to a length: keys that share a prefix of so many bytes always travel in one snapshot piece. Not named: any cut will do."""
+    apply_piece: Mapping[str, ApplyPiece] = {}
+    """Family to what takes in its snapshot pieces. Not named: the range is deleted and the entries are put."""
 
 
 class Store:
