@@ -1,0 +1,156 @@
+"""What the sessions of a folder share: one lock, the groups, the log, the ledger, and the one batch that changes them together.
+
+Everything durable is changed by ``write``, under the lock. Memory follows only after RocksDB has said yes; when it has not said anything
+intelligible, memory is thrown away and read again from the database, which is the only one who knows.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from rocksdict import WriteBatch
+
+from gregor.errors import TransportError, UnknownOutcome
+from gregor.state.store import META
+from gregor.transport.embedded.folder import Folder
+from gregor.transport.embedded.groups import Group
+from gregor.transport.embedded.layout import WRITTEN, pack_count, unpack_count
+from gregor.transport.embedded.ledger import Changes, Ledger
+from gregor.transport.embedded.log import Chunk, Log
+from gregor.transport.embedded.settings import EmbeddedSettings
+from gregor.transport.port import Position, StageSpec, TopicPartition
+from schemas.topics import TOPICS, Topic
+
+
+class Packed(Struct, frozen=True):
+    """Outputs of a commit, ready to be given their offsets."""
+
+    chunks: Sequence[Chunk]
+    data: Sequence[bytes]
+
+
+class Engine:
+    """The open folder."""
+
+    def __init__(
+        self, folder: Folder, settings: EmbeddedSettings, stages: Mapping[str, StageSpec], clock: Callable[[], float]
+    ) -> None:
+        self.store = folder.store
+        self.clock: Final = clock
+        self.condition: Final = threading.Condition()
+        self.partitions = settings.partitions
+        self.session_timeout = settings.session_timeout
+        self.stages = stages
+        self.groups: dict[str, Group] = {}
+        read = frozenset(topic for stage in stages.values() for topic in (*stage.inputs, *stage.broadcast))
+        self.log = Log(folder.store, settings.partitions, read, settings.tail_bytes)
+        self.ledger = Ledger(folder.store)
+        self.closed = False
+        self._witness = folder.witness
+        self._written = folder.commits
+        self._synced = folder.commits
+        self._syncing = threading.Lock()
+        self._last_sync = clock()
+        self._settings = settings
+        self._trimmed_at: dict[TopicPartition, float] = {}
+        self._trimmed = {
+            topic.name: self._readers(topic)
+            for topic in TOPICS
+            if topic.trimmed_when_passed and topic.name not in settings.keep
+        }
+
+    def group(self, stage: str) -> Group:
+        return self.groups.setdefault(stage, Group(self.partitions))
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise TransportError("the transport is closed")
+
+    def write(self, batch: WriteBatch, packed: Packed, changes: Changes | None) -> None:
+        """The batch, the outputs and the changes of one stage, all of them or none; the caller holds the lock.
+
+        Raises UnknownOutcome when the database does not say which; what is in memory is then what the database holds.
+        """
+        self.check_open()
+        writer = self.store.writer(batch)
+        ends = self.log.append(writer, list(zip(packed.chunks, packed.data, strict=True)))
+        passed = self._passed(changes) if changes is not None else {}
+        self.log.trim(writer, passed)
+        self.log.write_ends(writer, ends, passed)
+        if changes is not None:
+            self.ledger.put(writer, changes)
+        writer.put(META, WRITTEN, pack_count(self._written + 1))
+        try:
+            self.store.write(batch)
+        except Exception as error:  # rocksdict raises bare Exception for everything
+            self._read_again()
+            raise UnknownOutcome(
+                f"{self.store.path} refused a batch: {error}", remedy="see that its disk is well and not full"
+            ) from error
+        self._written += 1
+        self._witness.written(self._written)
+        self.log.written(packed.chunks, ends, passed)
+        if changes is not None:
+            self.ledger.written(changes)
+        self.condition.notify_all()
+
+    def sync_when_due(self) -> None:
+        """Called without the lock: others go on while the disk is busy."""
+        if self._synced == self._written or self.clock() - self._last_sync < self._settings.sync_seconds:
+            return
+        if self._syncing.acquire(blocking=False):
+            try:
+                self._sync()
+            finally:
+                self._syncing.release()
+
+    def close(self) -> None:
+        with self._syncing, self.condition:
+            if self.closed:
+                return
+            self.closed = True
+            self._sync()
+            self._witness.close()
+            self.store.close()
+            self.condition.notify_all()
+
+    def _sync(self) -> None:
+        written = self._written
+        self.store.sync()
+        self._witness.synced(written)
+        self._synced = written
+        self._last_sync = self.clock()
+
+    def _read_again(self) -> None:
+        self.log.load()
+        self.ledger.load()
+        found = self.store.view().get(META, WRITTEN)
+        self._written = unpack_count(found)
+        self._witness.written(self._written)
+        self.condition.notify_all()
+
+    def _readers(self, topic: Topic) -> frozenset[str]:
+        """Stages that must have passed a record before it may go, whether or not they have ever run."""
+        return frozenset(
+            name for name, stage in self.stages.items() if name in topic.read_by or topic.name in stage.inputs
+        )
+
+    def _passed(self, changes: Changes) -> dict[TopicPartition, int]:
+        """What every reader has left behind, where that is worth a deletion."""
+        passed: dict[TopicPartition, int] = {}
+        now = self.clock()
+        for at in changes.positions:
+            must = self._trimmed.get(at.topic)
+            if must is None:
+                continue
+            readers = must | self.ledger.readers(at.topic)
+            others = (self.ledger.position(stage, at) or Position(0) for stage in readers if stage != changes.stage)
+            slowest = min((position.offset for position in others), default=changes.positions[at].offset)
+            slowest = min(slowest, changes.positions[at].offset)
+            gone = slowest - self.log.first(at)
+            due = now - self._trimmed_at.setdefault(at, now) >= self._settings.trim_seconds
+            if gone >= self._settings.trim_records or (gone > 0 and due):
+                passed[at] = slowest
+                self._trimmed_at[at] = now
+        return passed

@@ -1,0 +1,144 @@
+"""The folder of an embedded crawl: opened once, by one process, for the crawl it was made for, or refused in one line.
+
+folder.json   format, crawl and partitions, written last when a folder is made: a folder that has it has a database
+db/           the database, which holds the same identity
+witness       what the database must have, see witness.py
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from rocksdict import Rdict
+
+from gregor.errors import CorruptState, ForeignState, StateError
+from gregor.state.options import SharedMemory
+from gregor.state.store import META, Store
+from gregor.transport.embedded.layout import FORMAT, IDENTITY, LOG, PASSING, REMEDY, WRITTEN, unpack_count
+from gregor.transport.embedded.witness import Witness
+
+MakeStore = Callable[[Path, Sequence[str], SharedMemory], Store]
+
+_OWN: Final = ("db", "witness", "folder.json.new")
+"""What a folder may hold before it is finished."""
+_ELSEWHERE: Final = "name another folder, or the crawl and partitions that this one was made for"
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """What a folder was made for; none of it can be changed later."""
+
+    format: int = FORMAT
+    crawl: str
+    partitions: int
+
+
+class Folder(Struct, frozen=True):
+    """A folder that was found to be right."""
+
+    store: Store
+    witness: Witness
+    commits: int
+    """Batches written so far."""
+
+
+def open_folder(
+    path: Path, wanted: Identity, families: Sequence[str], memory: SharedMemory, make_store: MakeStore = Store
+) -> Folder:
+    """Open or make the folder; raises FolderInUse, ForeignState or CorruptState."""
+    label, database = path / "folder.json", path / "db"
+    named = _named(label)
+    if named is not None:
+        _compare(path, named, wanted)
+        if not (database / "CURRENT").exists():
+            raise CorruptState(f"{path} was made for crawl {named.crawl!r}, but its database is gone", remedy=REMEDY)
+    elif path.exists() and any(entry.name not in _OWN for entry in path.iterdir()):
+        raise ForeignState(f"{path} holds files, but not those of a crawl", remedy="name an empty folder")
+    store = _open_store(database, families, memory, make_store)
+    try:
+        return _checked(path, store, wanted, named)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _checked(path: Path, store: Store, wanted: Identity, named: Identity | None) -> Folder:
+    meta = store.view()
+    held = meta.get(META, IDENTITY)
+    if held is not None:
+        _compare(path, _decoded(path / "db", held), wanted)
+    elif named is not None or next(meta.scan(META), None) is not None:
+        raise CorruptState(f"{path} was made for a crawl, but its database does not know of it", remedy=REMEDY)
+    witness = Witness(path / "witness")
+    try:
+        commits = unpack_count(meta.get(META, WRITTEN))
+        owed = witness.owed()
+        if commits < owed:
+            raise CorruptState(
+                f"{path} lost committed records: expected {owed} batches, found {commits}", remedy=REMEDY
+            )
+        if held is None:
+            batch = store.begin()
+            store.writer(batch).put(META, IDENTITY, msgspec.json.encode(wanted))
+            store.write(batch, sync=True)
+        store.sync()
+        witness.written(commits)
+        witness.synced(commits)
+        if named is None:
+            _write_durably(path / "folder.json", msgspec.json.encode(wanted) + b"\n")
+    except BaseException:
+        witness.close()
+        raise
+    return Folder(store, witness, commits)
+
+
+def _open_store(path: Path, families: Sequence[str], memory: SharedMemory, make_store: MakeStore) -> Store:
+    # A database opens only with all of its families, also those of stages that do not run today.
+    found: set[str] = set()
+    try:
+        if (path / "CURRENT").exists():
+            found = set(Rdict.list_cf(os.fspath(path))) - {"default", META}
+        return make_store(path, sorted({LOG, PASSING, *families} | found), memory)
+    except CorruptState as error:
+        raise CorruptState(error.message, remedy=REMEDY) from error
+    except StateError:
+        raise
+    except Exception as error:  # rocksdict raises bare Exception for everything
+        raise CorruptState(f"{path} cannot be opened: {error}", remedy=REMEDY) from error
+
+
+def _named(label: Path) -> Identity | None:
+    try:
+        return _decoded(label, label.read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def _decoded(where: Path, data: bytes) -> Identity:
+    try:
+        return msgspec.json.decode(data, type=Identity)
+    except msgspec.MsgspecError as error:
+        raise CorruptState(f"{where} does not say which crawl it belongs to: {error}", remedy=REMEDY) from error
+
+
+def _compare(path: Path, found: Identity, wanted: Identity) -> None:
+    for field in ("format", "crawl", "partitions"):
+        have, want = getattr(found, field), getattr(wanted, field)
+        if have != want:
+            raise ForeignState(f"{path} was made with {field} {have!r}, expected {want!r}", remedy=_ELSEWHERE)
+
+
+def _write_durably(path: Path, data: bytes) -> None:
+    unfinished = path.parent / "folder.json.new"
+    with open(unfinished, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,253 @@
+"""The log: every partition of every topic as chunks in RocksDB, with the newest chunks also in memory for readers that keep up.
+
+Offsets of a partition are dense. What is appended becomes readable when the batch that holds it has been written; the caller holds the
+transport's lock from ``append`` to ``appended``, which is what orders a partition.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from gregor.errors import CorruptState, TopologyError
+from gregor.state.store import META, StateWriter, Store
+from gregor.transport.embedded.layout import (
+    ENDS,
+    LOG,
+    PASSING,
+    REMEDY,
+    chunk_key,
+    chunks_end,
+    ends_key,
+    last_offset,
+    pack_chunk,
+    pack_ends,
+    unpack_chunk,
+    unpack_ends,
+    unpack_ends_key,
+)
+from gregor.transport.port import InvalidCommit, Output, Record, TopicPartition
+from schemas.topics import BY_NAME
+
+CHUNK_BYTES: Final = 64 * 1024
+"""A chunk is closed beyond this: large enough to make puts rare, small enough that a reader of a few records does not unpack many."""
+AHEAD_BYTES: Final = 1024 * 1024
+"""What a reader that lags behind takes from RocksDB at a time."""
+
+
+class Chunk:
+    """Consecutive records of one partition: as they were handed over, until the first reader wants them as records."""
+
+    __slots__ = ("_outputs", "_records", "_time_ms", "at", "bytes", "count", "end", "start")
+
+    def __init__(self, at: TopicPartition, outputs: Sequence[Output], size: int, time_ms: int) -> None:
+        self.at = at
+        self.start = 0
+        self.count = len(outputs)
+        self.end = self.count
+        self.bytes = size
+        self._outputs: Sequence[Output] | None = outputs
+        self._records: list[Record] | None = None
+        self._time_ms = time_ms
+
+    @classmethod
+    def unpacked(cls, at: TopicPartition, records: list[Record], size: int) -> "Chunk":
+        chunk = cls(at, (), size, 0)
+        chunk.start, chunk.count, chunk.end = records[0].offset, len(records), records[-1].offset + 1
+        chunk._outputs, chunk._records = None, records
+        return chunk
+
+    def place(self, start: int) -> None:
+        self.start, self.end = start, start + self.count
+
+    def packed(self) -> bytes:
+        return pack_chunk(self._outputs or (), self._time_ms)
+
+    @property
+    def records(self) -> list[Record]:
+        records, outputs = self._records, self._outputs
+        if records is None:
+            topic, partition = self.at
+            time_ms = self._time_ms
+            records = [
+                Record(topic, partition, offset, output.key, output.value, output.header, time_ms)
+                for offset, output in enumerate(outputs or (), self.start)
+            ]
+            # Two readers may both come here; either list is as good as the other.
+            self._records = records
+            self._outputs = None
+        return records
+
+
+def cut(outputs: Sequence[Output], time_ms: int) -> list[Chunk]:
+    """Outputs as chunks, in their order within each partition."""
+    chunks: list[Chunk] = []
+    gathered: dict[tuple[str, int], tuple[list[Output], list[int]]] = {}
+    for output in outputs:
+        where = (output.topic, output.partition)
+        found = gathered.get(where)
+        if found is None:
+            found = gathered[where] = ([], [])
+        found[0].append(output)
+        header = output.header
+        found[1].append(len(output.key) + len(output.value) + (len(header) if header else 0))
+    for (topic, partition), (records, sizes) in gathered.items():
+        at = TopicPartition(topic, partition)
+        begin = size = 0
+        for number, one in enumerate(sizes, 1):
+            size += one
+            if size >= CHUNK_BYTES:
+                chunks.append(Chunk(at, records[begin:number], size, time_ms))
+                begin, size = number, 0
+        if begin < len(records):
+            chunks.append(Chunk(at, records[begin:], size, time_ms))
+    return chunks
+
+
+class Tail:
+    """The newest chunks of the topics that somebody reads, oldest first out, never more than ``limit`` bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._chunks: dict[tuple[TopicPartition, int], Chunk] = {}
+        self._order: deque[Chunk] = deque()
+        self.bytes = 0
+
+    def find(self, at: TopicPartition, start: int) -> Chunk | None:
+        """The chunk that begins at ``start``, which is where a reader that keeps up stands."""
+        return self._chunks.get((at, start))
+
+    def add(self, chunk: Chunk) -> None:
+        self._chunks[chunk.at, chunk.start] = chunk
+        self._order.append(chunk)
+        self.bytes += chunk.bytes
+        while self.bytes > self._limit:
+            oldest = self._order.popleft()
+            del self._chunks[oldest.at, oldest.start]
+            self.bytes -= oldest.bytes
+
+    def clear(self) -> None:
+        self._chunks.clear()
+        self._order.clear()
+        self.bytes = 0
+
+
+class Log:
+    """All topics of a crawl."""
+
+    def __init__(self, store: Store, partitions: int, read: frozenset[str], tail_bytes: int) -> None:
+        self._store = store
+        self._view = store.view()
+        self._partitions = partitions
+        self._read = read
+        self._tail = Tail(tail_bytes)
+        self._ends: dict[TopicPartition, tuple[int, int]] = {}
+        self.appends = 0
+        """Grows with everything that becomes readable, so that a reader knows whether to look again before it waits."""
+        self.load()
+
+    def load(self) -> None:
+        """Take what the database says for true, after opening and whenever it is not known what was written."""
+        self._tail.clear()
+        self._ends = {
+            unpack_ends_key(key): unpack_ends(value) for key, value in self._view.scan(META, ENDS, bytes([ENDS[0] + 1]))
+        }
+        self.appends += 1
+
+    def partitions_of(self, topic: str) -> int:
+        known = BY_NAME.get(topic)
+        if known is None:
+            raise TopologyError(f"expected one of the topics {', '.join(BY_NAME)}, found {topic!r}", remedy="")
+        return known.partition_count(self._partitions)
+
+    def first(self, at: TopicPartition) -> int:
+        return self._ends.get(at, (0, 0))[0]
+
+    def end(self, at: TopicPartition) -> int:
+        return self._ends.get(at, (0, 0))[1]
+
+    def check(self, chunks: Sequence[Chunk]) -> None:
+        for at in {chunk.at for chunk in chunks}:
+            if not 0 <= at.partition < self.partitions_of(at.topic):
+                raise InvalidCommit(
+                    f"{at.topic} has {self.partitions_of(at.topic)} partitions, found an output to {at.partition}"
+                )
+
+    def append(self, writer: StateWriter, packed: Sequence[tuple[Chunk, bytes]]) -> dict[TopicPartition, int]:
+        """Give the chunks their offsets and put them into a batch; returns the ends that hold once it is written."""
+        ends: dict[TopicPartition, int] = {}
+        for chunk, data in packed:
+            at = chunk.at
+            start = ends.get(at)
+            chunk.place(self.end(at) if start is None else start)
+            ends[at] = chunk.end
+            writer.put(_family(at.topic), chunk_key(at, chunk.end - 1), data)
+        return ends
+
+    def trim(self, writer: StateWriter, passed: Mapping[TopicPartition, int]) -> None:
+        """Delete whole chunks before an offset, into a batch."""
+        for at, offset in passed.items():
+            writer.delete_range(_family(at.topic), chunk_key(at, self.first(at)), chunk_key(at, offset))
+
+    def write_ends(
+        self, writer: StateWriter, ends: Mapping[TopicPartition, int], passed: Mapping[TopicPartition, int]
+    ) -> None:
+        for at in {*ends, *passed}:
+            writer.put(META, ends_key(at), pack_ends(passed.get(at, self.first(at)), ends.get(at, self.end(at))))
+
+    def written(
+        self, chunks: Sequence[Chunk], ends: Mapping[TopicPartition, int], passed: Mapping[TopicPartition, int]
+    ) -> None:
+        """The batch is written: show it to readers."""
+        for chunk in chunks:
+            if chunk.at.topic in self._read:
+                self._tail.add(chunk)
+        for at in {*ends, *passed}:
+            self._ends[at] = (passed.get(at, self.first(at)), ends.get(at, self.end(at)))
+        self.appends += 1
+
+    def chunks(self, at: TopicPartition, offset: int) -> list[Chunk]:
+        """Chunks from the one that holds ``offset``, some of those that are there; none when ``offset`` is the end."""
+        end = self.end(at)
+        if offset >= end:
+            return []
+        newest = self._tail.find(at, offset)
+        if newest is not None:
+            return [newest]
+        found: list[Chunk] = []
+        size = 0
+        for chunk in self._stored(at, offset):
+            # What another is committing right now is not readable yet.
+            if chunk.start >= end:
+                break
+            found.append(chunk)
+            size += chunk.bytes
+            if size >= AHEAD_BYTES or self._tail.find(at, chunk.end) is not None:
+                break
+        if not found or found[0].start > offset:
+            raise CorruptState(
+                f"{at.topic}[{at.partition}] has no record at offset {offset}, expected all to {end}", remedy=REMEDY
+            )
+        return found
+
+    def read(self, at: TopicPartition, start: int, end: int | None) -> Iterator[Record]:
+        """Records of ``[start, end)`` as far as they are there, straight from the database."""
+        first, last = self._ends.get(at, (0, 0))
+        start = max(start, first)
+        end = last if end is None else min(end, last)
+        if start >= end:
+            return
+        for chunk in self._stored(at, start):
+            if chunk.start >= end:
+                return
+            if chunk.start >= start and chunk.end <= end:
+                yield from chunk.records
+            else:
+                yield from (record for record in chunk.records if start <= record.offset < end)
+
+    def _stored(self, at: TopicPartition, offset: int) -> Iterator[Chunk]:
+        for key, data in self._view.scan(_family(at.topic), chunk_key(at, offset), chunks_end(at)):
+            yield Chunk.unpacked(at, unpack_chunk(at, last_offset(key), data), len(data))
+
+
+def _family(topic: str) -> str:
+    return PASSING if BY_NAME[topic].trimmed_when_passed else LOG
