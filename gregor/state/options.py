@@ -3,6 +3,8 @@
 from msgspec import Struct
 from rocksdict import BlockBasedOptions, Cache, DBCompressionType, Options, WriteBufferManager
 
+from gregor.config.sections import MIB, State
+
 
 class StoreOptions(Struct, frozen=True, kw_only=True):
     """What differs between a laptop, a test and a cluster."""
@@ -21,6 +23,11 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
     """Write-ahead log before families that rarely change are flushed, which bounds the time to open after a kill."""
     open_files: int = 256
     """A partition has few files; dozens of partitions must stay below a shell's limit of descriptors."""
+
+    @classmethod
+    def of(cls, state: State) -> "StoreOptions":
+        """What the configuration decides; the rest is as above."""
+        return cls(block_cache_bytes=state.block_cache_mb * MIB, write_buffer_bytes=state.write_buffer_mb * MIB)
 
 
 class SharedMemory:

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from gregor.state.packed import Mutation
 from gregor.state.store import StateReader, StateSpec
+from schemas.changelog import Checkpoint
 
 LARGEST_METADATA: Final = 3500
 """Bytes of UTF-8 beside a position; a broker fails the transaction somewhere between this and 5,000."""
@@ -190,6 +191,10 @@ class Transport(Protocol):
 
     def committed(self, stage: str, topics: Sequence[str]) -> Mapping[TopicPartition, Position]:
         """Where a stage's group stands; a partition without a position is left out."""
+        ...
+
+    def last_checkpoint(self, stage: str, partition: int) -> Checkpoint | None:
+        """What the last commit of a stage with state says of a partition; None: there was none."""
         ...
 
     def append(self, outputs: Sequence[Output]) -> None:

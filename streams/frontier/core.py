@@ -150,7 +150,7 @@ class PartitionFrontier:
     def _order(self, server: str, now_ms: int) -> FetchOrder:
         name = server.encode()
         queue = self._queues[server]
-        urls = []
+        urls: list[OrderUrl] = []
         while queue and len(urls) < self._config.fetch.urls_per_order:
             key = heapq.heappop(queue)
             urls.append(_decode_url(self._overlay.get("queue", key)))

@@ -31,6 +31,7 @@ from gregor.transport.port import (
     Batch,
     Commit,
     Event,
+    InvalidCommit,
     Position,
     Record,
     Revoked,
@@ -99,7 +100,7 @@ class KafkaSession:
             )
         expected = {TopicPartition(name, partition) for partition in self._owned for name in self._stage.inputs}
         if not expected or commit.positions.keys() != expected:
-            raise ValueError(
+            raise InvalidCommit(
                 f"a commit names the position of every assigned input: expected {sorted(expected)}, found {sorted(commit.positions)}"
             )
         replicas = {partition: one.replica for partition, one in self._owned.items() if one.replica is not None}

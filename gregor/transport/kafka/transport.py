@@ -19,6 +19,7 @@ from gregor.transport.kafka.records import record_of
 from gregor.transport.kafka.restore import Changelog
 from gregor.transport.kafka.session import KafkaSession
 from gregor.transport.port import Output, Position, Record, StageSpec, TopicPartition
+from schemas.changelog import CHECKPOINT_KEY, Checkpoint, decode_checkpoint
 
 _log: Final = logging.getLogger("gregor.kafka")
 _TIMEOUT_S: Final = 10.0
@@ -92,6 +93,23 @@ class KafkaTransport:
             for one in found
             if one.topic in short and one.offset >= 0
         }
+
+    def last_checkpoint(self, stage: str, partition: int) -> Checkpoint | None:
+        """The changelog is read backwards in growing steps: its last records are transaction markers, which are not delivered."""
+        topic = f"{stage}-changelog"
+        start, end = self.ends(topic)[partition]
+        back = 4
+        while True:
+            first = max(start, end - back)
+            found = None
+            for record in self.read(topic, partition, first, end):
+                if record.key == CHECKPOINT_KEY and record.value is not None:
+                    found = record.value
+            if found is not None:
+                return decode_checkpoint(found)
+            if first == start:
+                return None
+            back *= 8
 
     def append(self, outputs: Sequence[Output]) -> None:
         """Atomic through a transaction of a producer that exists for this call."""

@@ -1,0 +1,54 @@
+"""How far a crawl is, told from the transport alone, and whether it is done.
+
+Done means: two looks one after the other see the same ends of all topics, no group lags behind them, and no partition of the frontier
+has anything queued or leased. One look is not enough, because a record may move from one topic to the next while it is taken.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from gregor.transport.port import StageSpec, TopicPartition, Transport
+
+
+class Look(Struct, frozen=True):
+    """The crawl at one moment."""
+
+    ends: Mapping[TopicPartition, int]
+    lag: Mapping[str, int]
+    """Stage to the records that its group has not passed."""
+    counters: Mapping[str, int]
+    """The frontier's totals, added up over its partitions."""
+
+    @property
+    def idle(self) -> bool:
+        waiting = self.counters.get("queued", 0) + self.counters.get("leased", 0)
+        return waiting == 0 and not any(self.lag.values())
+
+
+def look(transport: Transport, stages: Sequence[StageSpec], partitions: int) -> Look:
+    """Positions are read before the ends that they are compared with, so that lag is never too small."""
+    positions = {stage.name: transport.committed(stage.name, stage.inputs) for stage in stages}
+    counters: dict[str, int] = {}
+    for stage in stages:
+        for partition in range(partitions) if stage.state is not None else ():
+            checkpoint = transport.last_checkpoint(stage.name, partition)
+            for name, count in (checkpoint.counters if checkpoint else {}).items():
+                counters[name] = counters.get(name, 0) + count
+    topics = dict.fromkeys(topic for stage in stages for topic in stage.inputs)
+    spans = {
+        TopicPartition(topic, partition): span for topic in topics for partition, span in transport.ends(topic).items()
+    }
+    lag = {}
+    for stage in stages:
+        behind = 0
+        for where, (first, end) in spans.items():
+            if where.topic in stage.inputs:
+                position = positions[stage.name].get(where)
+                behind += end - (position.offset if position else first)
+        lag[stage.name] = behind
+    return Look({where: end for where, (_, end) in spans.items()}, lag, counters)
+
+
+def is_done(before: Look, now: Look) -> bool:
+    return before.idle and now.idle and before.ends == now.ends

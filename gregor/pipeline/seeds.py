@@ -1,0 +1,43 @@
+"""From the user's seeds to records of ``discovered``."""
+
+from collections.abc import Sequence
+
+from gregor.errors import UsageError
+from gregor.transport.port import Output
+from gregor.url.canonical import Refusal, Url, split
+from gregor.url.fingerprint import Placement
+from schemas.codec import encode
+from schemas.discovered import Discovered
+
+
+def parse_seeds(seeds: Sequence[str]) -> list[Url]:
+    """The seeds as canonical URLs. A seed without a scheme is tried as https; one that cannot be read is the user's mistake."""
+    urls = []
+    for seed in seeds:
+        url = split(seed if "://" in seed else f"https://{seed}")
+        if isinstance(url, Refusal):
+            raise UsageError(f"expected a seed such as https://example.com/, found {seed!r} ({url.reason})")
+        urls.append(url)
+    return urls
+
+
+def seed_outputs(urls: Sequence[Url], placement: Placement, now_ms: int) -> list[Output]:
+    """Depth 1, no referrer; the seed's number is its place in the user's list."""
+    return [
+        Output(
+            "discovered",
+            placement.partition(url.server),
+            url.server.encode(),
+            encode(
+                Discovered(
+                    server=url.server,
+                    paths=(url.path,),
+                    scheme="http" if url.scheme == "http" else "https",
+                    kind="seed",
+                    seed=number,
+                    found_ms=now_ms,
+                )
+            ),
+        )
+        for number, url in enumerate(urls)
+    ]

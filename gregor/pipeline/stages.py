@@ -1,0 +1,51 @@
+"""The topology as data: every stage of a crawl, what it reads and writes, and how it is made and run."""
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from gregor.config import Config
+from gregor.stage.loop import StageLoop
+from gregor.stage.orders import OrderLoop
+from gregor.transport.port import Session, StageSpec
+from gregor.url.fingerprint import HashPlacement, Placement
+from streams.frontier import stage as frontier
+from workers.extractor import stage as extractor
+from workers.fetcher import stage as fetcher
+
+Loop = StageLoop | OrderLoop
+
+
+class Role(Struct, frozen=True):
+    """A stage that a process can run."""
+
+    spec: StageSpec
+    make: Callable[[Config, Placement, Session], Loop]
+
+
+def _frontier(config: Config, placement: Placement, session: Session) -> Loop:
+    stage = frontier.FrontierStage(config, placement)
+    return StageLoop(stage, session, config.checkpoint, config_version=config.config_version)
+
+
+def _extractor(config: Config, placement: Placement, session: Session) -> Loop:
+    stage = extractor.ExtractorStage(config, placement)
+    return StageLoop(stage, session, config.checkpoint, config_version=config.config_version)
+
+
+def _fetcher(config: Config, placement: Placement, session: Session) -> Loop:
+    stage = fetcher.FetcherStage(config, placement, worker_id=session.member)
+    return OrderLoop(stage, session, config.checkpoint, config_version=config.config_version)
+
+
+ROLES: Final = {
+    "frontier": Role(frontier.SPEC, _frontier),
+    "fetcher": Role(fetcher.SPEC, _fetcher),
+    "extractor": Role(extractor.SPEC, _extractor),
+}
+
+
+def placement_of(config: Config) -> Placement:
+    layout = config.partitions
+    return HashPlacement(layout.repositories, layout.partitions, layout.partition_by)

@@ -1,0 +1,34 @@
+"""One stage as one process on a Kafka cluster."""
+
+import logging
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from gregor.config import Config
+from gregor.pipeline.stages import ROLES, placement_of
+from gregor.state.options import SharedMemory, StoreOptions
+from gregor.transport.kafka.transport import KafkaTransport
+
+_log: Final = logging.getLogger("gregor.pipeline")
+
+
+def kafka_transport(config: Config, folder: Path) -> KafkaTransport:
+    return KafkaTransport(config.names, config.kafka, folder, SharedMemory(StoreOptions.of(config.state)))
+
+
+def run_worker(role: str, config: Config, folder: Path) -> None:
+    """Until SIGTERM or SIGINT: the checkpoint is finished, the group is left."""
+    transport = kafka_transport(config, folder)
+    chosen = ROLES[role]
+    loop = chosen.make(config, placement_of(config), transport.open(chosen.spec))
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        _log.info("stopping %s after the last checkpoint", role)
+        loop.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    loop.run()
+    transport.close()
