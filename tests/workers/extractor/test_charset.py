@@ -1,0 +1,66 @@
+"""Charsets of pages."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gregor.url.canonical import Url, join
+from workers.extractor.charset import decode, encode_query
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "text", "source"),
+    [
+        (b"\xef\xbb\xbfK\xc3\xa4fer", "text/html; charset=latin-1", "Käfer", "bom"),
+        (b"\xff\xfeK\x00", "", "K", "bom"),
+        (b"\xfe\xff\x00K", "", "K", "bom"),
+        ("Käfer".encode("cp1252"), 'text/html; charset="ISO-8859-1"', "Käfer", "header"),
+        ("Жук".encode("cp1251"), "text/html;charset=windows-1251", "Жук", "header"),
+        (
+            b'<META http-equiv=x content="text/html; charset=koi8-r">' + "Жук".encode("koi8-r"),
+            "text/html",
+            None,
+            "meta",
+        ),
+        (b"<meta charset='utf-16'>\xc3\xa4", "", "<meta charset='utf-16'>ä", "meta"),
+        (b"<!-- <meta charset=koi8-r> -->\xc3\xa4", "", "<!-- <meta charset=koi8-r> -->ä", "fallback"),
+        (b"K\xc3\xa4fer", "text/html", "Käfer", "fallback"),
+        (b"K\xe4fer \x93", "text/html", "Käfer “", "fallback"),
+        (b"K\xc3\xa4fer", "text/html; charset=no-such", "Käfer", "fallback"),
+    ],
+)
+def test_the_charset_is_found_as_browsers_find_it(
+    body: bytes, content_type: str, text: str | None, source: str
+) -> None:
+    page = decode(body, content_type)
+    assert page.source == source
+    assert page.text == text if text is not None else page.text.endswith("Жук")
+
+
+@pytest.mark.parametrize("label", ["unicode_escape", "zip", "rot13", "utf-7", "idna", "punycode", "x-user-defined"])
+def test_a_label_that_only_python_knows_is_not_followed(label: str) -> None:
+    page = decode(b"\\u0041", f"text/html; charset={label}")
+    assert (page.text, page.source) == ("\\u0041", "fallback")
+
+
+@given(
+    st.binary(max_size=200), st.text(max_size=40) | st.sampled_from(["text/html; charset=shift_jis", ";charset=gbk"])
+)
+def test_any_bytes_have_a_text(body: bytes, content_type: str) -> None:
+    decode(body, content_type).text.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("href", "charset", "path"),
+    [
+        ("/ä?ä", "cp1252", "/%C3%A4?%E4"),
+        ("/ä?ä", "utf-8", "/%C3%A4?%C3%A4"),
+        ("?q=жук#ж", "koi8-r", "/?q=%D6%D5%CB"),
+        ("?q=aжb", "cp1252", "/?q=a%26%231078%3Bb"),
+        ("?q=表", "shift_jis", "/?q=%95\\"),
+    ],
+)
+def test_queries_are_escaped_in_the_charset_of_their_page(href: str, charset: str, path: str) -> None:
+    url = join("http://h/", encode_query(href, charset))
+    assert isinstance(url, Url)
+    assert url.path == path

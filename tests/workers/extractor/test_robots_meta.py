@@ -1,0 +1,35 @@
+"""Robots directives of pages."""
+
+import pytest
+
+from workers.extractor.robots_meta import RobotsDirectives, from_content, from_headers
+
+
+@pytest.mark.parametrize(
+    ("content", "nofollow", "noindex"),
+    [
+        ("", False, False),
+        ("index, follow", False, False),
+        ("NoIndex", False, True),
+        ("noarchive , nofollow", True, False),
+        ("none", True, True),
+    ],
+)
+def test_directives_of_a_meta_element(content: str, nofollow: bool, noindex: bool) -> None:
+    assert from_content(content) == RobotsDirectives(nofollow=nofollow, noindex=noindex)
+
+
+@pytest.mark.parametrize(
+    ("values", "nofollow", "noindex"),
+    [
+        ([], False, False),
+        (["noindex"], False, True),
+        (["noindex", "nofollow"], True, True),
+        (["otherbot: noindex, nofollow"], False, False),
+        (["Gregor: noindex, nofollow"], True, True),
+        (["otherbot: none, gregor: nofollow"], True, False),
+        (["unavailable_after: 25 Jun 2030 15:00:00 PST, nofollow"], True, False),
+    ],
+)
+def test_headers_speak_to_all_or_to_the_agent_they_name(values: list[str], nofollow: bool, noindex: bool) -> None:
+    assert from_headers(values, "gregor") == RobotsDirectives(nofollow=nofollow, noindex=noindex)
