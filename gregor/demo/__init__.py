@@ -1,0 +1,1 @@
+"""A small web site that gregor serves on loopback, to be crawled without touching anybody."""
