@@ -1,0 +1,107 @@
+"""gregor's own engine on a RocksDB of its own, every checkpoint one WriteBatch."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.engines.interface import Stats, Urls
+from gregor.state.options import SharedMemory, StoreOptions
+from gregor.state.store import StateReader, StateWriter, Store
+from streams.frontier.uniqueness.blocks import Layout
+from streams.frontier.uniqueness.engine import Engine, Found
+from streams.frontier.uniqueness.facts import COUNT_LIMIT
+from streams.frontier.uniqueness.state import FAMILIES, apply_all
+
+
+class CountedReader:
+    """A state whose values are weighed as they are read."""
+
+    def __init__(self, state: StateReader) -> None:
+        self._state = state
+        self.bytes = 0
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        value = self._state.get(family, key)
+        self.bytes += len(value or b"")
+        return value
+
+    def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        values = self._state.get_many(family, keys)
+        self.bytes += sum([len(value) for value in values if value])
+        return values
+
+    def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        for key, value in self._state.scan(family, start, end):
+            self.bytes += len(value)
+            yield key, value
+
+
+class CountedWriter:
+    """A batch whose values are weighed as they are written."""
+
+    def __init__(self, writer: StateWriter) -> None:
+        self._writer = writer
+        self.bytes = 0
+
+    def put(self, family: str, key: bytes, value: bytes) -> None:
+        self.bytes += len(key) + len(value)
+        self._writer.put(family, key, value)
+
+    def delete(self, family: str, key: bytes) -> None:
+        self.bytes += len(key)
+        self._writer.delete(family, key)
+
+    def delete_range(self, family: str, start: bytes, end: bytes | None) -> None:
+        self._writer.delete_range(family, start, end)
+
+
+class Blocks:
+    """Sorted blocks with deltas."""
+
+    def __init__(
+        self,
+        layout: Layout | None = None,
+        count_limit: int = COUNT_LIMIT,
+        options: StoreOptions | None = None,
+    ) -> None:
+        self._layout = layout or Layout()
+        self._count_limit = count_limit
+        self._options = options or StoreOptions()
+        self._written = 0
+
+    @property
+    def name(self) -> str:
+        return "gregor"
+
+    def open(self, folder: Path) -> None:
+        self._store = Store(folder, FAMILIES, SharedMemory(self._options))
+        self._state = CountedReader(self._store.view())
+        self._engine = Engine(self._state, self._count_limit)
+
+    def check(self, batch: Urls) -> npt.NDArray[np.bool_]:
+        n = len(batch)
+        found = Found(
+            batch.server_hashes,
+            batch.fingerprints,
+            np.ones(n, np.uint16),
+            np.zeros(n, np.uint8),
+            np.ones(n, np.uint32),
+        )
+        return self._engine.check(found).new
+
+    def checkpoint(self) -> None:
+        deltas = [mutation.delta for mutation in self._engine.deltas()]
+        batch = self._store.begin()
+        writer = CountedWriter(self._store.writer(batch))
+        apply_all(self._layout, FAMILIES, self._state, deltas, writer)
+        self._store.write(batch)
+        self._written += writer.bytes
+        self._engine.committed()
+
+    def stats(self) -> Stats:
+        return Stats(self._state.bytes, self._written)
+
+    def close(self) -> None:
+        self._store.close()

@@ -1,0 +1,120 @@
+"""Known URLs as they stand in the state: the family ``seen``, drawn as bytes.
+
+    key      | start 8, big-endian | kind 1 |
+
+    kind 0   | start 8 | ...                              directory: starts of all blocks of a repository but its first, ascending
+    kind 1   | key 8 | ... | check 4 | ... | facts 4 | ...   block: n keys, n checks, n facts; n = length / 16
+    kind 2   the same                                        delta: what was added or changed since the block was written
+
+Numbers within values are little-endian. A block holds the URLs from its start up to the next block's; a repository's first block
+starts at its first possible key, every other one at the key that was its first when it came to be. A repository's directory stands
+under the start of its first block, and is left out while that is the only one. A block or delta that is not there is empty.
+
+Small servers share blocks. A delta is rewritten instead of its block until it is larger than ``delta_entries``; then it is merged into
+the block, which is cut into equal parts when it is larger than ``block_entries``. Both decisions look at the block and its delta
+alone. The state of a repository's blocks below any start is therefore a function of what was put there, whatever stands above: that
+is what lets a restore from the middle of the log arrive at the same bytes.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+
+from gregor.errors import CorruptState
+from gregor.state.store import StateReader
+from streams.frontier.uniqueness.entries import ENTRY_BYTES, Entries, join_parts
+from streams.frontier.uniqueness.keys import U64, Order, first_key, repositories_of
+
+SEEN: Final = "seen"
+WHOLE: Final = 8
+"""Length of the key prefix that a snapshot piece never cuts: a block, its delta and a directory travel together."""
+DIRECTORY: Final = b"\0"
+BLOCK: Final = b"\1"
+DELTA: Final = b"\2"
+
+_START: Final = np.dtype("<u8")
+_NAME: Final = np.dtype(">u8")
+
+
+class Layout(Struct, frozen=True):
+    """Sizes that decide when blocks are written and cut; live and restore must use the same."""
+
+    block_entries: int = 1024
+    """16 KB: a stray URL costs the read of one block, so that larger ones cost more than the fewer reads they save."""
+    delta_entries: int = 256
+    """A quarter of a block: about as many bytes are written for deltas as for the block at their end."""
+
+    def parts(self, entries: int) -> int:
+        """Into how many blocks so many entries are cut; each is then three quarters full at the most."""
+        return 1 if entries <= self.block_entries else -(-entries * 4 // (self.block_entries * 3))
+
+
+def names(starts: U64) -> list[bytes]:
+    """Starts as the first eight bytes of state keys."""
+    packed = starts.astype(_NAME).tobytes()
+    return [packed[at : at + 8] for at in range(0, len(packed), 8)]
+
+
+def start_of(key: bytes) -> int:
+    return int.from_bytes(key[:8], "big")
+
+
+def read_entries(values: Sequence[bytes | None]) -> Entries:
+    """Blocks or deltas in key order, as one; what is not there is empty."""
+    parts = [value for value in values if value]
+    if any(len(part) % ENTRY_BYTES for part in parts):
+        raise CorruptState("a block of known URLs has a length that is no multiple of 16 bytes")
+    return join_parts(parts)
+
+
+def pack_directory(starts: U64) -> bytes:
+    return starts.astype(_START).tobytes()
+
+
+def unpack_directory(value: bytes | None) -> U64:
+    if value is None:
+        return np.empty(0, np.uint64)
+    if len(value) % 8:
+        raise CorruptState("a directory of blocks has a length that is no multiple of 8 bytes")
+    return np.frombuffer(value, _START)
+
+
+def read_starts(state: StateReader, repositories: Sequence[int]) -> U64:
+    """The starts of all blocks of these repositories (ascending), each one's first included."""
+    firsts = np.array([first_key(repository) for repository in repositories], dtype=np.uint64)
+    found = state.get_many(SEEN, [name + DIRECTORY for name in names(firsts)])
+    parts = [firsts, *(unpack_directory(value) for value in found if value)]
+    return np.sort(np.concatenate(parts))
+
+
+def touched_blocks(starts: U64, keys: U64) -> tuple[Order, Order]:
+    """Of blocks in order and sorted keys: the blocks that hold any, and the bounds of each one's keys (one more than blocks)."""
+    if len(keys) < len(starts):
+        owner = np.searchsorted(starts, keys, side="right") - 1
+        begins = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))[: len(keys)]
+        return owner[begins], np.append(begins, len(keys))
+    bounds = np.append(np.searchsorted(keys, starts), len(keys))
+    touched = np.flatnonzero(bounds[1:] > bounds[:-1])
+    return touched, np.append(bounds[touched], len(keys))
+
+
+def inner_cuts(layout: Layout, keys: U64, low: int, high: int) -> list[int]:
+    """Where the sorted keys ``[low, high)`` of one block are cut into equal blocks; never between equal keys."""
+    parts = layout.parts(high - low)
+    cuts: list[int] = []
+    for part in range(1, parts):
+        at = low + (high - low) * part // parts
+        if keys[at] == keys[at - 1]:
+            at = low + int(np.searchsorted(keys[low:high], keys[at]))
+        if at > (cuts[-1] if cuts else low):
+            cuts.append(at)
+    return cuts
+
+
+def unique_repositories(keys: U64) -> list[int]:
+    """Of sorted keys."""
+    found = repositories_of(keys)
+    first = np.concatenate(([True], found[1:] != found[:-1]))[: len(found)]
+    return [int(repository) for repository in found[first]]
