@@ -58,7 +58,8 @@ class DemoSite(msgspec.Struct, frozen=True):
 
     @property
     def seeds(self) -> list[str]:
-        return [self.url(0, "/")]
+        """The first page of every host, so that a crawl of the seeds' hosts is a crawl of the site; one would do."""
+        return [self.url(host, "/") for host in range(self.hosts)]
 
     def pages(self) -> set[str]:
         """Canonical URLs that answer 200 with a page."""

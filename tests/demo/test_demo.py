@@ -31,9 +31,9 @@ def get(url: str) -> tuple[int, str, bytes]:
 
 
 def crawled(demo: DemoServer) -> Counter[int]:
-    """A crawl with nothing of gregor in it: every link of every page within the site's hosts. Status → URLs."""
+    """A crawl from the first seed, with nothing of gregor in it, within the site's hosts. Status → URLs."""
     hosts = {f"{address}:{demo.port}" for address in demo.site.addresses()}
-    waiting, known, statuses = list(demo.seeds), set(demo.seeds), Counter[int]()
+    waiting, known, statuses = demo.seeds[:1], set(demo.seeds[:1]), Counter[int]()
     while waiting:
         url = waiting.pop()
         status, location, body = get(url)
@@ -51,8 +51,9 @@ def crawled(demo: DemoServer) -> Counter[int]:
 
 
 @pytest.mark.parametrize(("hosts", "pages_per_host"), [(4, 15), (1, 1), (7, 6)])
-def test_a_complete_crawl_asks_for_exactly_the_urls_the_site_says(hosts: int, pages_per_host: int) -> None:
+def test_a_crawl_from_one_seed_asks_for_exactly_the_urls_the_site_says(hosts: int, pages_per_host: int) -> None:
     with serve(DemoSite(seed=3, hosts=hosts, pages_per_host=pages_per_host)) as demo:
+        assert [urlsplit(seed).hostname for seed in demo.seeds] == demo.site.addresses()
         statuses = crawled(demo)
         assert demo.requested() == Counter(demo.site.urls())
         assert statuses[200] == len(demo.site.pages()) == hosts * pages_per_host
