@@ -103,7 +103,7 @@ class Checkpointer:
         # Before send_offsets: otherwise every back-to-back transaction waits a whole retry back-off in there.
         self._producer.flush(self._timeout)
         positions = [
-            ck.TopicPartition(self._topics[where.topic], where.partition, at.offset, at.metadata or None)
+            ck.TopicPartition(self._topics[where.topic], where.partition, at.offset, at.metadata)
             for where, at in commit.positions.items()
         ]
         self._patiently(
