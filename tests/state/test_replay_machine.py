@@ -1,4 +1,4 @@
-"""Any history of commits, aborts, truncations and restores leaves a store that equals a dictionary, byte for byte."""
+"""Any history of commits, aborts, truncations, restarts and restores leaves a store that equals a dictionary, byte for byte."""
 
 import shutil
 import tempfile
@@ -11,22 +11,23 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from gregor.state import snapshot
 from gregor.state.options import SharedMemory
-from gregor.state.overlay import Overlay
-from gregor.state.packed import Mutation
+from gregor.state.packed import Mutation, Operation, pack_delta
 from gregor.state.replay import Replica, Standing
 from gregor.state.store import Store
 from schemas.changelog import Checkpoint
-from tests.state.stores import FAMILIES, IDENTITY, SMALL, SPEC, contents
+from tests.state.stores import FAMILIES, IDENTITY, SMALL, SPEC, Dictionary, apply, contents
 
-keys = st.binary(min_size=1, max_size=3) | st.sampled_from([b"\x00", b"\xff", b"\xff\xff\xff", b"a", b"ab"])
-values = st.binary(max_size=40)
-changes = st.lists(
-    st.tuples(st.sampled_from([b"one", b"two"]), st.sampled_from(FAMILIES), keys, values | st.none()), max_size=12
-)
+keys = st.sampled_from([bytes([97 + number, 98, 99][:length]) for number in range(12) for length in (1, 2, 3)])
+edges = st.sampled_from([b"\x00", b"\xff", b"\xff\xff\xff"])
+operations = st.tuples(st.integers(0, len(FAMILIES) - 1), keys | edges, st.binary(min_size=1, max_size=9) | st.none())
+changes = st.lists(st.lists(operations, min_size=1, max_size=4), max_size=2)
+FILL: list[list[Operation]] = [
+    [(family, bytes([97 + number, 98]), b"what was there before") for number in range(12)] for family in range(3)
+]
 
 
 class Partition(RuleBasedStateMachine):
-    """A partition with its log as a list; every commit that went through is also told to a dictionary."""
+    """A partition with its log as a list; what is committed is also told to a dictionary."""
 
     @initialize()
     def begin(self) -> None:
@@ -35,53 +36,44 @@ class Partition(RuleBasedStateMachine):
         self.memory = SharedMemory(SMALL)
         self.log: list[tuple[int, bytes]] = []
         self.log_start = self.log_end = 0
-        self.model: dict[str, dict[bytes, bytes]] = {family: {} for family in FAMILIES}
+        self.model = Dictionary()
         self.commits = 0
         self._open(new_folder=True)
+        self.commit_all([FILL], 0)
 
     def _open(self, new_folder: bool) -> None:
         self.stores += new_folder
         self.store = Store(self.folder / str(self.stores), FAMILIES, self.memory)
         self.replica = Replica.open(self.store, SPEC, IDENTITY)
 
-    def _prepared(self, changes: list[tuple[bytes, str, bytes, bytes | None]]) -> list[tuple[bytes, bytes]]:
-        overlay = Overlay(self.replica.reader, FAMILIES)
-        for server, family, key, value in changes:
-            if value is None:
-                overlay.delete(server, family, key)
-            else:
-                overlay.put(server, family, key, value)
-        for family in FAMILIES:
-            for key in {key for _, touched, key, _ in changes if touched == family}:
-                last = [value for _, touched, changed, value in changes if (touched, changed) == (family, key)][-1]
-                assert overlay.get(family, key) == last
-        mutations = overlay.mutations()
-        assert all(isinstance(mutation, Mutation) for mutation in mutations)
+    def _prepared(self, deltas: list[bytes]) -> list[tuple[bytes, bytes]]:
+        mutations = [Mutation(b"server", delta) for delta in deltas]
         return self.replica.prepare(mutations, Checkpoint(sequence=0, positions={"discovered": self.commits}))
 
-    @rule(changes=changes, gap=st.integers(0, 2), applied=st.booleans())
-    def commit(self, changes: list[tuple[bytes, str, bytes, bytes | None]], gap: int, applied: bool) -> None:
-        """``gap``: offsets used by transaction markers. Not ``applied``: the process dies after the transaction's commit."""
-        records = self._prepared(changes)
-        for number, (_, value) in enumerate(records):
-            self.log.append((self.log_end + number, value))
-        after = self.log_end + len(records)
-        self.log_end = after + gap
+    def _append(self, commit: list[list[Operation]], gap: int) -> list[tuple[bytes, bytes]]:
+        """What a committed transaction leaves behind; ``gap``: offsets used by its markers."""
+        deltas = [pack_delta(delta) for delta in commit]
+        records = self._prepared(deltas)
+        self.log += [(self.log_end + number, value) for number, (_, value) in enumerate(records)]
+        self.log_end += len(records) + gap
         self.commits += 1
-        for _, family, key, value in changes:
-            if value is None:
-                self.model[family].pop(key, None)
-            else:
-                self.model[family][key] = value
-        if applied:
-            self.replica.apply_live(records, self.log_end)
-        else:
-            self._reopen()
-            self._restore(1000)
+        apply(self.model, deltas, self.model)
+        return records
 
-    @rule(changes=changes)
-    def abort(self, changes: list[tuple[bytes, str, bytes, bytes | None]]) -> None:
-        self._prepared(changes)
+    @rule(commits=st.lists(changes, min_size=1, max_size=6), gap=st.integers(0, 2))
+    def commit_all(self, commits: list[list[list[Operation]]], gap: int) -> None:
+        for commit in commits:
+            records = self._append(commit, gap)
+            self.replica.apply_live(records, self.log_end)
+
+    @rule(commit=changes)
+    def die_between_the_commit_and_the_batch(self, commit: list[list[Operation]]) -> None:
+        self._append(commit, 1)
+        self.restart()
+
+    @rule(commit=changes)
+    def abort(self, commit: list[list[Operation]]) -> None:
+        self._prepared([pack_delta(delta) for delta in commit])
         self.log_end += 3
 
     @rule()
@@ -94,15 +86,11 @@ class Partition(RuleBasedStateMachine):
             self.replica.truncated(before)
             assert self.replica.truncate_before() is None
 
-    def _reopen(self) -> None:
+    def restart(self) -> None:
+        checkpoint = self.replica.checkpoint
         self.store.close()
         self._open(new_folder=False)
-
-    @rule()
-    def restart(self) -> None:
-        cursor, cycle = self.replica.cursor, self.replica.cycle_start
-        self._reopen()
-        assert (self.replica.cursor, self.replica.cycle_start) == (cursor, cycle)
+        assert self.replica.checkpoint == checkpoint
         self._restore(1000)
 
     @rule()
@@ -125,18 +113,21 @@ class Partition(RuleBasedStateMachine):
 
     @rule(slice_length=st.integers(1, 7), killed_after=st.none() | st.integers(0, 5))
     def move_to_an_empty_folder(self, slice_length: int, killed_after: int | None) -> None:
+        checkpoint = self.replica.checkpoint
         self.store.close()
         self._open(new_folder=True)
         if killed_after is not None:
             self._restore(slice_length, killed_after)
-            self._reopen()
+            self.store.close()
+            self._open(new_folder=False)
         self._restore(slice_length)
+        assert self.replica.checkpoint == checkpoint
 
     def _restore(self, slice_length: int, slices: int | None = None) -> None:
         standing = self.replica.standing(self.log_start, self.log_end)
         if standing is Standing.OUTRUN:
             self.replica.wipe()
-            assert all(not dict(self.replica.reader.scan(family)) for family in FAMILIES)
+            assert contents(self.replica.reader) == Dictionary().families
         start = self.replica.applied if standing is Standing.BEHIND else self.log_start
         wanted = [record for record in self.log if record[0] >= start]
         for number, at in enumerate(range(0, len(wanted) + 1, slice_length)):
@@ -149,20 +140,24 @@ class Partition(RuleBasedStateMachine):
 
     @invariant()
     def state_equals_the_dictionary(self) -> None:
-        assert contents(self.replica.reader) == self.model
+        assert contents(self.replica.reader) == self.model.families
         assert self.replica.sequence == self.commits
 
     def teardown(self) -> None:
+        self.truncate()
+        self.move_to_an_empty_folder(5, None)
+        self.state_equals_the_dictionary()
         self.store.close()
         shutil.rmtree(self.folder)
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot, "PIECE_BYTES", 60)
+    """So that a commit has several."""
+    monkeypatch.setattr(snapshot, "PIECE_BYTES", 40)
 
 
 TestPartition = Partition.TestCase
 TestPartition.settings = settings(
-    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
 )
