@@ -26,7 +26,9 @@ from infra.kafka.errors import KafkaError
 )
 def main(brokers: str, data: Path | None, port: int | None) -> None:
     """Run Kafka here until Ctrl-C."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    # SIGINT too: a shell starts what it puts into the background with SIGINT ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     cluster = KafkaCluster(int(brokers), data, port)
     try:
         with cluster:
