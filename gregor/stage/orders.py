@@ -79,7 +79,7 @@ class OrderLoop:
 
     def step(self, wait: float) -> None:
         """One event, and what has finished meanwhile."""
-        busy = any(window.in_flight for window in self._windows.values()) or self._pending is not NONE
+        busy = any(window.busy for window in self._windows.values()) or self._pending is not NONE
         self._throttle()
         room = self._stage.room()
         match self._session.poll(max(1, room), POLL_BYTES, min(wait, BUSY_WAIT_S) if busy else wait):

@@ -11,13 +11,11 @@ one no new order of the partition is taken, so that the bitmap always fits.
 """
 
 import base64
-import binascii
 from typing import Final
 
 from gregor.errors import TransportError
-from gregor.transport.port import Position
+from gregor.transport.port import LARGEST_METADATA, Position
 
-MOST_METADATA: Final = 3_500
 MOST_SPAN: Final = 16_000
 """Where new orders stop; polled orders beyond it still fit, up to (3,500 - 1) / 4 * 3 * 8 offsets."""
 
@@ -26,8 +24,10 @@ class Window:
     """The orders of one partition that are known: in flight, or finished."""
 
     def __init__(self, position: Position) -> None:
+        self._low = position.offset
+        """The lowest offset that may still have to be done; only grows."""
         self._next = position.offset
-        """Everything below it is known; what lies above was never delivered, except for what the metadata named."""
+        """What the next delivery brings, unless the input is rewound."""
         self._in_flight: set[int] = set()
         self._finished = set(_decode(position))
 
@@ -42,6 +42,7 @@ class Window:
     def passed(self, offset: int) -> None:
         """Everything below ``offset`` was delivered, or is not a record."""
         self._next = max(self._next, offset)
+        self._advance()
 
     def finish(self, offset: int) -> bool:
         """The order's results are to be committed; False when it was not in flight."""
@@ -49,6 +50,7 @@ class Window:
             return False
         self._in_flight.discard(offset)
         self._finished.add(offset)
+        self._advance()
         return True
 
     @property
@@ -56,23 +58,22 @@ class Window:
         return frozenset(self._in_flight)
 
     @property
+    def busy(self) -> bool:
+        return bool(self._in_flight)
+
+    @property
     def full(self) -> bool:
-        return max(self._next, max(self._finished, default=0)) - self._low > MOST_SPAN
+        return self._next - self._low > MOST_SPAN
 
     def position(self) -> Position:
         """What to commit; forgets what lies below it."""
-        low = self._low
-        self._finished = {offset for offset in self._finished if offset > low}
-        return Position(low, _encode(low, self._finished))
+        self._finished = {offset for offset in self._finished if offset > self._low}
+        return Position(self._low, _encode(self._low, self._finished))
 
-    @property
-    def _low(self) -> int:
-        """The lowest offset that may still have to be done."""
-        low = min(self._in_flight, default=self._next)
-        # Finished orders known from the metadata may lie where the re-delivery has not come yet.
-        while low in self._finished:
-            low += 1
-        return low
+    def _advance(self) -> None:
+        # Finished orders known from the metadata may also lie where the re-delivery has not come yet.
+        while (self._low < self._next and self._low not in self._in_flight) or self._low in self._finished:
+            self._low += 1
 
 
 def _encode(low: int, finished: set[int]) -> str:
@@ -83,9 +84,9 @@ def _encode(low: int, finished: set[int]) -> str:
         bits |= 1 << (offset - low - 1)
     raw = bits.to_bytes((bits.bit_length() + 7) // 8, "little")
     metadata = "w" + base64.b64encode(raw).decode()
-    if len(metadata) > MOST_METADATA:
+    if len(metadata) > LARGEST_METADATA:
         raise TransportError(
-            f"the window of finished orders is too wide: {len(metadata)} bytes of at most {MOST_METADATA}"
+            f"the window of finished orders is too wide: {len(metadata)} bytes of at most {LARGEST_METADATA}"
         )
     return metadata
 
@@ -96,7 +97,7 @@ def _decode(position: Position) -> list[int]:
         return []
     try:
         raw = base64.b64decode(position.metadata[1:], validate=True)
-    except binascii.Error:
+    except ValueError:
         return []
     bits = int.from_bytes(raw, "little")
     first = position.offset + 1

@@ -1,0 +1,34 @@
+"""`gregor worker`: one stage of a crawl as one process on a Kafka cluster."""
+
+import logging
+from pathlib import Path
+
+import click
+
+from gregor.cli.settings import Settings, pass_settings
+from gregor.config import Flag
+from gregor.pipeline.stages import ROLES
+from gregor.pipeline.worker import run_worker
+
+
+@click.command(short_help="Run one stage of a crawl as a process.")
+@click.argument("role", type=click.Choice(sorted(ROLES)))
+@click.option(
+    "--folder", type=click.Path(path_type=Path), help="The worker's state; one process at a time may hold it."
+)
+@click.option("--bootstrap", help="Brokers to ask first: host:port, several with commas.")
+@pass_settings
+def worker(settings: Settings, role: str, folder: Path | None, bootstrap: str | None) -> None:
+    """Run one stage (ROLE) of the configured crawl as a member of its consumer group.
+
+    Start as many as you want, on any machine, each with a folder of its own. SIGTERM finishes the checkpoint and leaves; after
+    a kill -9 the same command goes on, and so does any other member of the group.
+
+    \b
+    Examples:
+      gregor worker frontier --folder state/a
+      gregor worker fetcher --folder state/b --bootstrap broker-1:9092,broker-2:9092
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    config = settings.load({"kafka.bootstrap": Flag(bootstrap, "--bootstrap")}).config
+    run_worker(role, config, folder or Path(config.state.folder))

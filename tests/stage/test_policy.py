@@ -1,0 +1,51 @@
+"""When a checkpoint is due."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gregor.config.sections import Checkpoint
+from gregor.stage.policy import NONE, Pending, due, next_due_ms
+
+POLICY = Checkpoint(idle_ms=30, max_urls=100, max_bytes=65_536, max_interval_s=1.0)
+
+
+def test_nothing_pending_is_never_due() -> None:
+    assert not due(POLICY, NONE, 10**15)
+    assert next_due_ms(POLICY, NONE) is None
+
+
+def test_an_idle_input_makes_decided_work_due() -> None:
+    pending = Pending(decided=True, since_ms=1000, last_ms=1100)
+    assert not due(POLICY, pending, 1129)
+    assert due(POLICY, pending, 1130)
+
+
+def test_a_busy_input_is_committed_by_size_bytes_or_time() -> None:
+    busy = Pending(decided=True, since_ms=1000, last_ms=1500)
+    assert not due(POLICY, busy, 1510)
+    assert due(POLICY, Pending(decided=True, since_ms=1000, last_ms=1500, urls=100), 1510)
+    assert due(POLICY, Pending(decided=True, since_ms=1000, last_ms=1500, bytes=65_536), 1510)
+    assert due(POLICY, Pending(decided=True, since_ms=1000, last_ms=2000), 2000)
+
+
+def test_positions_alone_wait_for_the_interval() -> None:
+    moved = Pending(moved=True, since_ms=1000)
+    assert not due(POLICY, moved, 1500)
+    assert due(POLICY, moved, 2000)
+
+
+@given(
+    st.builds(
+        Pending,
+        urls=st.integers(0, 99),
+        bytes=st.integers(0, 65_535),
+        since_ms=st.integers(0, 10_000),
+        last_ms=st.integers(0, 10_000),
+        decided=st.booleans(),
+        moved=st.booleans(),
+    ),
+    st.integers(0, 20_000),
+)
+def test_the_loop_may_sleep_until_the_next_due_time_and_not_longer(pending: Pending, now_ms: int) -> None:
+    at = next_due_ms(POLICY, pending)
+    assert due(POLICY, pending, now_ms) == (at is not None and now_ms >= at)
