@@ -1,0 +1,5 @@
+"""`python -m gregor` is the command `gregor`."""
+
+from gregor.cli import main
+
+main()

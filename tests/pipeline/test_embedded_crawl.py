@@ -1,0 +1,105 @@
+"""A crawl of the bundled site in one process, on the embedded transport; the site's own log is the judge."""
+
+import random
+from pathlib import Path
+
+from gregor.demo.server import serve
+from gregor.demo.site import DemoSite
+from gregor.pipeline.progress import look
+from gregor.pipeline.stages import ROLES
+from gregor.state.options import SharedMemory, StoreOptions
+from gregor.transport.embedded.settings import EmbeddedSettings
+from gregor.transport.embedded.transport import EmbeddedTransport
+from tests.pipeline.running import gregor, write_config
+
+
+def counters(folder: Path) -> dict[str, int]:
+    """The frontier's totals, read from the folder of a crawl that is over."""
+    specs = [role.spec for role in ROLES.values()]
+    settings = EmbeddedSettings(crawl="demo", partitions=4)
+    transport = EmbeddedTransport.at(folder, settings, SharedMemory(StoreOptions()), specs)
+    try:
+        return dict(look(transport, specs, 4).counters)
+    finally:
+        transport.close()
+
+
+def test_the_bundled_site_is_fetched_whole_and_each_url_exactly_once(tmp_path: Path) -> None:
+    with serve(DemoSite()) as server:
+        config = write_config(tmp_path / "gregor.toml", server)
+        with gregor(config, "crawl", "--folder", tmp_path / "crawl") as running:
+            code, printed = running.wait()
+        assert code == 0, printed
+        assert set(server.requested()) == server.site.urls()
+        assert set(server.requested().values()) == {1}
+
+
+def test_a_second_run_in_the_same_folder_fetches_nothing(tmp_path: Path) -> None:
+    with serve(DemoSite()) as server:
+        config = write_config(tmp_path / "gregor.toml", server)
+        for _ in range(2):
+            with gregor(config, "crawl", "--folder", tmp_path / "crawl") as running:
+                code, printed = running.wait()
+            assert code == 0, printed
+        assert set(server.requested().values()) == {1}
+
+
+def test_killed_at_random_moments_it_goes_on_and_admits_no_url_twice(tmp_path: Path) -> None:
+    seed = random.randrange(2**32)
+    print(f"random seed {seed}")
+    moments = random.Random(seed)
+    folder = tmp_path / "crawl"
+    with serve(DemoSite(), latency_s=0.03) as server:
+        config = write_config(tmp_path / "gregor.toml", server)
+        kills = 0
+        while True:
+            with gregor(config, "crawl", "--folder", folder) as running:
+                patience = moments.uniform(0.5, 1.5) if kills < 4 else 300.0
+                if running.wait_briefly(patience):
+                    code, printed = running.wait()
+                    break
+            kills += 1
+        assert code == 0, printed
+        assert kills >= 1, "the crawl ended before it could be killed"
+        assert set(server.requested()) == server.site.urls()
+        totals = counters(folder)
+        assert totals["admitted"] == totals["confirmed"] == len(server.site.urls())
+        assert totals["queued"] == totals["leased"] == 0
+
+
+def test_a_folder_that_is_in_use_is_refused_in_one_line(tmp_path: Path) -> None:
+    with serve(DemoSite(), latency_s=0.5) as server:
+        config = write_config(tmp_path / "gregor.toml", server)
+        with gregor(config, "crawl", "--folder", tmp_path / "crawl") as first:
+            while not server.log and first.ended is None:
+                first.wait_briefly(0.05)
+            with gregor(config, "crawl", "--folder", tmp_path / "crawl") as second:
+                code, printed = second.wait()
+            assert first.ended is None
+    assert code == 4
+    assert printed.count("\n") == 1
+    assert "held by another process" in printed
+
+
+def test_sigterm_stops_after_the_checkpoint_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    with serve(DemoSite(), latency_s=0.1) as server:
+        config = write_config(tmp_path / "gregor.toml", server)
+        with gregor(config, "crawl", "--folder", tmp_path / "crawl") as running:
+            while len(server.log) < 8 and running.ended is None:
+                running.wait_briefly(0.05)
+            code, printed = running.terminate()
+        assert code == 130, printed
+        assert "goes on where it stopped" in printed
+        with gregor(config, "crawl", "--folder", tmp_path / "crawl") as running:
+            code, printed = running.wait()
+        assert code == 0, printed
+        assert set(server.requested()) == server.site.urls()
+
+
+def test_the_demo_needs_nothing_but_the_command(tmp_path: Path) -> None:
+    empty = tmp_path / "gregor.toml"
+    empty.write_text("")
+    with gregor(empty, "crawl", "--demo") as running:
+        code, printed = running.wait()
+    assert code == 0, printed
+    assert "0 twice, 0 never" in printed
