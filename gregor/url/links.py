@@ -50,7 +50,7 @@ def join_many(base: str, hrefs: Sequence[str], rules: CanonicalRules = DEFAULT_R
     scheme, directory = page.scheme, _directory(page.path)
     ancestors = {0: directory}
     # Path characters that a simple link may have; none when its result would still need work.
-    room = -1 if rules.rewrite or "%" in directory else rules.max_length - len(scheme) - 3 - len(page.server)
+    room = -1 if rules.rewrite else rules.max_length - len(scheme) - 3 - len(page.server)
     own: dict[tuple[str, str], JoinedLink] = {}
     found = {page.server: own}
     refused: dict[str, int] = {}

@@ -59,6 +59,13 @@ def test_links_of_a_page_without_a_url_are_all_refused_and_counted(base: str) ->
 @example(
     "http://h/", ["http://h:80", "https://h:80?x", "http://h.:/", "http://1.2", "//xn--/", "http:x"], CanonicalRules()
 )
+@example("http://h/%zz/%41/c", ["x", "../x", "../../x?y", "/x"], CanonicalRules())
+@example(
+    "http://h/a;jsessionid=1/b",
+    ["x", "../x", "x?utm_source=1&b", "x;jsessionid=2"],
+    CanonicalRules(drop_session_ids=True),
+)
+@example("http://h/", ["x?b&a", "/x?utm_source=1"], CanonicalRules(drop_tracking=True, sort_query=True))
 def test_shortcuts_agree_with_the_parser(base: str, links: list[str], chosen: CanonicalRules) -> None:
     fast, slow = join_many(base, links, chosen), joined_one_by_one(base, links, chosen)
     assert fast.refused == slow.refused
