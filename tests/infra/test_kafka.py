@@ -83,7 +83,7 @@ def test_topics_are_not_created_by_asking_and_never_expire(kafka: KafkaCluster) 
     assert "nobody-made-this" not in admin.list_topics(timeout=10).topics
 
 
-def test_the_abort_scan_ends_a_dead_producers_transaction_within_seconds(kafka: KafkaCluster) -> None:
+def test_the_broker_looks_for_timed_out_transactions_every_second(kafka: KafkaCluster) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap, **QUIET})
     resource = ConfigResource(ConfigResource.Type.BROKER, "0")
     settings = admin.describe_configs([resource])[resource].result()
@@ -154,7 +154,7 @@ def test_the_coordinator_that_we_name_is_the_one_the_broker_names(kafka3: KafkaC
 
 
 OWNER = """
-import sys, threading, time
+import threading, time
 from infra.kafka.cluster import KafkaCluster
 cluster = KafkaCluster()
 starter = threading.Thread(target=cluster.start)
