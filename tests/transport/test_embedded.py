@@ -1,95 +1,13 @@
 """The embedded transport keeps the contract."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rocksdict import WriteBatch
 
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.state.store import Store
-from gregor.transport.embedded import EmbeddedTransport
-from gregor.transport.embedded.session import EmbeddedSession
-from gregor.transport.embedded.settings import EmbeddedSettings
-from gregor.transport.port import Session, StageSpec
 from tests.transport.contract import TransportContract
+from tests.transport.embedded_harness import EmbeddedHarness
 from tests.transport.harness import Harness
-from tests.transport.member import STAGES
-
-SMALL = StoreOptions(block_cache_bytes=8 << 20, write_buffer_bytes=8 << 20, memtable_bytes=1 << 20)
-
-
-class FaultyStore(Store):
-    """A database that once writes, or does not, and does not say which."""
-
-    fault: bool | None = None
-    """Whether the next batch is written before the answer is lost; None: no fault."""
-
-    def write(self, batch: WriteBatch, sync: bool = False) -> None:
-        fault, self.fault = self.fault, None
-        if fault is None or fault:
-            super().write(batch, sync)
-        if fault is not None:
-            raise OSError("the disk did not answer")
-
-
-class EmbeddedHarness(Harness):
-    """Members are sessions of one process; the clock stands still unless somebody is dead or frozen."""
-
-    wait = 0.0
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._settings = EmbeddedSettings(crawl="contract", partitions=self.partitions, session_timeout=10.0)
-        self._memory = SharedMemory(SMALL)
-        self._now = 0.0
-        self._silent: set[Session] = set()
-        self._stores: list[FaultyStore] = []
-        self._transport = self._start()
-
-    @property
-    def transport(self) -> EmbeddedTransport:
-        return self._transport
-
-    def open(self, stage: StageSpec, *, stoppable: bool = False) -> EmbeddedSession:
-        return self._transport.open(stage)
-
-    def reopen(self, session: Session) -> EmbeddedSession:
-        session.close(drain=False)
-        stage = next(stage for stage in STAGES if session.member.startswith(f"{stage.name}-"))
-        return self._transport.open(stage)
-
-    def restart(self) -> None:
-        self._transport.close()
-        self._transport = self._start()
-
-    def kill(self, session: Session) -> None:
-        self._silent.add(session)
-
-    def freeze(self, session: Session) -> None:
-        self._silent.add(session)
-
-    def thaw(self, session: Session) -> None:
-        self._silent.remove(session)
-
-    def lose_answer(self, session: Session, *, happened: bool) -> None:
-        self._stores[-1].fault = happened
-
-    def tick(self) -> None:
-        if self._silent:
-            self._now += 1.0
-
-    def close(self) -> None:
-        self._transport.close()
-
-    def _start(self) -> EmbeddedTransport:
-        return EmbeddedTransport.at(
-            self._folder, self._settings, self._memory, STAGES, clock=lambda: self._now, make_store=self._make_store
-        )
-
-    def _make_store(self, path: Path, families: Sequence[str], memory: SharedMemory) -> FaultyStore:
-        self._stores.append(FaultyStore(path, families, memory))
-        return self._stores[-1]
 
 
 class TestEmbedded(TransportContract):
