@@ -1,0 +1,1 @@
+"""The fetcher: carries out fetch orders against the outside, politely and within caps, and reports every outcome."""

@@ -1,0 +1,157 @@
+"""From exchanges to records: the result of each URL, the page of each response, the one ``fetched`` record of an order."""
+
+import re
+from typing import Final
+
+from msgspec import Struct
+from xxhash import xxh3_128_hexdigest
+
+from gregor.stage.contract import Ticket
+from gregor.transport.port import Output
+from gregor.url.fingerprint import Placement
+from schemas.codec import encode
+from schemas.fetched import Fetched, FetchResult, Outcome, RobotsRules, Timings
+from schemas.pages import PageFacts
+from schemas.schedule import FetchOrder, OrderUrl
+from workers.fetcher.outcome import retry_after_ms
+from workers.fetcher.port import Exchange, Scheme
+
+LONGEST_LOCATION: Final = 2048
+LONGEST_VALIDATOR: Final = 512
+LONGEST_TYPE: Final = 256
+LONGEST_DETAIL: Final = 500
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class Origin(Struct, frozen=True):
+    """Who carried out which order when."""
+
+    order: FetchOrder
+    ticket: Ticket
+    worker: str
+    received_ms: int
+
+
+def result_of(url: OrderUrl, exchange: Exchange, finished_ms: int, detail: str = "") -> FetchResult:
+    """What ``fetched`` says of one URL."""
+    retry_after = exchange.header("retry-after")
+    return FetchResult(
+        path=url.path,
+        scheme=url.scheme,
+        outcome=exchange.outcome,
+        status=exchange.status,
+        started_ms=exchange.started_ms,
+        timings=Timings(
+            dns=exchange.dns_ms,
+            connect=exchange.connect_ms,
+            first_byte=exchange.first_byte_ms,
+            total=exchange.total_ms,
+        ),
+        address=exchange.address,
+        wire_bytes=exchange.wire_bytes,
+        body_bytes=len(exchange.body),
+        truncated=exchange.truncated,
+        digest=digest_of(exchange),
+        previous_digest=url.digest,
+        content_type=exchange.header("content-type")[:LONGEST_TYPE],
+        etag=_validator(exchange.header("etag")),
+        last_modified=_validator(exchange.header("last-modified")),
+        location=exchange.header("location")[:LONGEST_LOCATION],
+        retry_after_ms=retry_after_ms(retry_after, finished_ms) if retry_after else 0,
+        detail=_detail(detail or exchange.detail),
+        depth=url.depth,
+        visit=url.visit,
+    )
+
+
+def unrequested(url: OrderUrl, outcome: Outcome, detail: str) -> FetchResult:
+    """The result of a URL for which no request was made."""
+    return FetchResult(
+        path=url.path,
+        scheme=url.scheme,
+        outcome=outcome,
+        detail=_detail(detail),
+        previous_digest=url.digest,
+        depth=url.depth,
+        visit=url.visit,
+    )
+
+
+def page_of(
+    origin: Origin, url: OrderUrl, exchange: Exchange, placement: Placement, at: tuple[Scheme, str, str] | None = None
+) -> Output:
+    """The ``pages`` record of a response; ``at`` is where it came from when that is not the URL ordered (robots redirects)."""
+    order = origin.order
+    scheme, server, path = at or (url.scheme, order.server, url.path)
+    facts = PageFacts(
+        server=server,
+        path=path,
+        scheme=scheme,
+        lease=order.lease,
+        status=exchange.status,
+        kind=order.kind,
+        fetched_ms=exchange.started_ms,
+        address=exchange.address,
+        protocol=exchange.protocol,
+        request_headers=exchange.request_headers,
+        response_headers=exchange.response_headers,
+        reason=exchange.reason,
+        wire_bytes=exchange.wire_bytes,
+        body_bytes=len(exchange.body),
+        truncated=exchange.truncated,
+        digest=digest_of(exchange),
+        previous_digest=url.digest,
+        depth=url.depth,
+        hops=url.hops,
+        off_site=url.off_site,
+        redirects=url.redirects,
+        seed=url.seed,
+        visit=url.visit,
+        attempt=order.attempt,
+    )
+    return Output("pages", placement.partition(server), server.encode(), exchange.body, encode(facts))
+
+
+def fetched_of(
+    origin: Origin,
+    results: tuple[FetchResult, ...],
+    placement: Placement,
+    finished_ms: int,
+    robots: tuple[RobotsRules, ...] = (),
+) -> Output:
+    """The ``fetched`` record of an order."""
+    order, ticket = origin.order, origin.ticket
+    record = Fetched(
+        server=order.server,
+        lease=order.lease,
+        results=results,
+        kind=order.kind,
+        attempt=order.attempt,
+        worker=origin.worker,
+        schedule_partition=ticket.partition,
+        schedule_offset=ticket.offset,
+        received_ms=origin.received_ms,
+        started_ms=min((one.started_ms for one in results if one.started_ms), default=0),
+        finished_ms=finished_ms,
+        busy_ms=sum(one.timings.total for one in results),
+        robots=robots,
+    )
+    return Output("fetched", placement.partition(order.server), order.server.encode(), encode(record))
+
+
+def digest_of(exchange: Exchange) -> str:
+    """Of the decoded body; empty when there was none to read."""
+    if not exchange.body and exchange.outcome not in ("ok", "client-error", "server-error"):
+        return ""
+    return xxh3_128_hexdigest(exchange.body)
+
+
+def _validator(value: str) -> str:
+    """A validator that can be sent back; one that was cut or holds control characters cannot."""
+    return value if len(value) <= LONGEST_VALIDATOR and not _CONTROL.search(value) else ""
+
+
+def _detail(text: str) -> str:
+    return _LONE_SURROGATE.sub("?", _CONTROL.sub(" ", text[:LONGEST_DETAIL])) if text else ""

@@ -1,0 +1,215 @@
+"""The fetcher as a stage: orders go to a thread with an event loop of its own, finished ones come back through a queue.
+
+    loop's thread       start ──► inbox ──call_soon_threadsafe──► fetching thread: one task an order
+                        finished ◄────────── done ◄───────────────────────────────┘
+
+Both queues are deques, whose appends and pops are atomic. Which orders are wanted is known to the loop's thread alone (``_wanted``): a
+result whose order was cancelled meanwhile is dropped there.
+"""
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import uvloop
+
+from gregor.config import Config
+from gregor.stage.contract import Decode, Finished, Received, Ticket
+from gregor.transport.port import Output, StageSpec
+from gregor.url.fingerprint import Placement
+from schemas.control import Pause, decode_control
+from schemas.schedule import FetchOrder, decode_order
+from workers.fetcher.addresses import AddressGuard
+from workers.fetcher.http import AiohttpFetch
+from workers.fetcher.order import OrderRun, failed
+from workers.fetcher.port import FetchPort
+from workers.fetcher.robots import robots_order
+from workers.fetcher.surroundings import Running, Surroundings
+
+_log: Final = logging.getLogger("gregor.fetcher")
+
+SPEC: Final = StageSpec(
+    name="fetcher", inputs=("schedule",), broadcast=("control",), outputs=("fetched", "pages", "dead-letters")
+)
+ORDERS_OF_CONNECTION: Final = 4
+"""Orders at once for each connection: most of an order's life is waiting for its delay."""
+CLOSING_S: Final = 10.0
+
+
+class FetcherStage:
+    """An OrderStage. All methods are called from the loop's thread."""
+
+    def __init__(
+        self,
+        config: Config,
+        placement: Placement,
+        worker_id: str = "",
+        *,
+        port: Callable[[], FetchPort] | None = None,
+    ) -> None:
+        self._config = config
+        self._placement = placement
+        self._worker = worker_id
+        self._make_port = port or (
+            lambda: AiohttpFetch(AddressGuard(config.fetch.allow_addresses), config.fetch.connections)
+        )
+        self._most = config.fetch.connections * ORDERS_OF_CONNECTION
+        self._wanted: dict[Ticket, Running] = {}
+        self._inbox: deque[Running] = deque()
+        self._cancels: deque[Running] = deque()
+        self._done: deque[tuple[Running, Sequence[Output]]] = deque()
+        self._paused: dict[str, bool] = {}
+        self._woken = False
+        self._ready = threading.Event()
+        self._broken: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._around: Surroundings | None = None
+        self._ending: asyncio.Event | None = None
+        self._tasks: dict[Running, asyncio.Task[None]] = {}
+
+    @property
+    def spec(self) -> StageSpec:
+        return SPEC
+
+    @property
+    def decoders(self) -> Mapping[str, Decode]:
+        return {"schedule": lambda record: decode_order(record.value), "control": _control}
+
+    def instruct(self, received: Sequence[Received]) -> None:
+        for one in received:
+            if isinstance(one.value, Pause):
+                self._paused[one.value.server] = one.value.paused
+        self._show_pauses()
+
+    def room(self) -> int:
+        if self._around is not None and self._around.memory.full:
+            return 0
+        return max(0, self._most - len(self._wanted))
+
+    def start(self, ticket: Ticket, order: Any, redelivered: bool) -> None:
+        assert isinstance(order, FetchOrder)
+        running = Running(ticket, order, redelivered)
+        self._wanted[ticket] = running
+        self._inbox.append(running)
+        self._wake()
+
+    def cancel(self, tickets: Sequence[Ticket]) -> None:
+        for ticket in tickets:
+            running = self._wanted.pop(ticket, None)
+            if running is not None:
+                # Seen by the fetching thread before its next request, even when the task is cancelled only later.
+                running.cancelled = True
+                self._cancels.append(running)
+        self._wake()
+
+    def finished(self) -> Sequence[Finished]:
+        if self._broken is not None:
+            raise self._broken
+        found = []
+        while self._done:
+            running, outputs = self._done.popleft()
+            assert self._around is not None
+            self._around.memory.release(running.held_bytes)
+            if self._wanted.get(running.ticket) is running:
+                del self._wanted[running.ticket]
+                found.append(Finished(running.ticket, outputs))
+        # The stage loop calls this after every poll, with what the poll brought already done: only now is it known to be alive.
+        if self._around is not None:
+            self._around.gate.heard()
+        return found
+
+    def close(self) -> None:
+        if self._thread is None or self._loop is None:
+            return
+        if self._thread.is_alive() and self._ending is not None:
+            self._loop.call_soon_threadsafe(self._ending.set)
+        self._thread.join(CLOSING_S)
+        self._thread = None
+
+    def _show_pauses(self) -> None:
+        if self._around is not None:
+            self._around.crawl_paused = self._paused.get("", False)
+            self._around.paused_servers = frozenset(
+                server for server, paused in self._paused.items() if paused and server
+            )
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._open()
+        if not self._woken and self._loop is not None:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._take)
+
+    def _open(self) -> None:
+        self._thread = threading.Thread(target=self._fetch, name="fetching", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        if self._broken is not None:
+            raise self._broken
+        self._show_pauses()
+
+    def _fetch(self) -> None:
+        """The fetching thread."""
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(self._main())
+        except BaseException as error:
+            self._broken = error
+            _log.exception("the fetching thread ended")
+        finally:
+            self._ready.set()
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._ending = asyncio.Event()
+        port = self._make_port()
+        await port.open()
+        self._around = Surroundings(self._config, self._placement, self._worker, port)
+        self._ready.set()
+        try:
+            await self._ending.wait()
+        finally:
+            tasks = list(self._tasks.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await port.close()
+
+    def _take(self) -> None:
+        """In the fetching thread: begin what came in, stop what is not wanted."""
+        # Before the queues are emptied, so that what is added from now on wakes us again.
+        self._woken = False
+        while self._inbox:
+            running = self._inbox.popleft()
+            task = asyncio.create_task(self._run(running))
+            self._tasks[running] = task
+            task.add_done_callback(partial(self._forget, running))
+        while self._cancels:
+            stopped = self._tasks.get(self._cancels.popleft())
+            if stopped is not None:
+                stopped.cancel()
+
+    def _forget(self, running: Running, _: asyncio.Task[None]) -> None:
+        self._tasks.pop(running, None)
+
+    async def _run(self, running: Running) -> None:
+        assert self._around is not None
+        try:
+            run = OrderRun(running, self._around)
+            outputs = await (robots_order(run) if running.order.kind == "robots" else run.pages())
+        except Exception as error:
+            _log.exception("an order failed inside of gregor", extra={"server": running.order.server})
+            outputs = failed(running, self._around, error)
+        except asyncio.CancelledError:
+            self._around.memory.forget(running)
+            raise
+        self._done.append((running, outputs))
+
+
+def _control(record: Any) -> Any:
+    return decode_control(record.value)

@@ -1,0 +1,12 @@
+"""A request that is not made after all."""
+
+from schemas.fetched import Outcome
+
+
+class Refrain(Exception):
+    """Raised at the last moment before a request; says which result its URL gets. A fetch port lets it through."""
+
+    def __init__(self, outcome: Outcome, reason: str) -> None:
+        super().__init__(reason)
+        self.outcome: Outcome = outcome
+        self.reason = reason
