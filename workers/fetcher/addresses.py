@@ -46,10 +46,12 @@ class AddressRefused(OSError):
 class AddressGuard:
     """Judges addresses, with the exceptions that the configuration makes."""
 
-    def __init__(self, allowed: Iterable[str] = ()) -> None:
+    def __init__(self, allowed: Iterable[str] = (), *, public: bool = True) -> None:
+        """``public`` False: only what ``allowed`` says, because the crawl has no contact to show to the public."""
         blocks = [ip_network(block) for block in allowed]
         self._allowed_v4 = tuple(block for block in blocks if isinstance(block, IPv4Network))
         self._allowed_v6 = tuple(block for block in blocks if isinstance(block, IPv6Network))
+        self._public = public
         self.objection = lru_cache(maxsize=_REMEMBERED)(self._objection)
         """From an address as text to why it is refused; None: it may be connected to."""
 
@@ -63,28 +65,38 @@ class AddressGuard:
             parsed = ip_address(address.partition("%")[0])
         except ValueError:
             return f"{address!r} is not an IP address"
-        special = self._special_v4(parsed) if isinstance(parsed, IPv4Address) else self._special_v6(parsed)
-        return (
-            f"{address} is not a public address ({special}); fetch.allow_addresses makes exceptions"
-            if special
-            else None
-        )
+        if self._allowed(parsed):
+            return None
+        special = _special_v4(parsed) if isinstance(parsed, IPv4Address) else _special_v6(parsed)
+        if special:
+            return f"{address} is not a public address ({special}); fetch.allow_addresses makes exceptions"
+        if not self._public:
+            return f"{address} is a public address, and crawl.contact is empty"
+        return None
 
-    def _special_v4(self, address: IPv4Address) -> str:
-        if any(address in block for block in self._allowed_v4):
-            return ""
-        return next((str(block) for block in SPECIAL_V4 if address in block), "")
-
-    def _special_v6(self, address: IPv6Address) -> str:
-        if any(address in block for block in self._allowed_v6):
-            return ""
-        if address in MAPPED:
+    def _allowed(self, address: IPv4Address | IPv6Address) -> bool:
+        if isinstance(address, IPv6Address):
+            if any(address in block for block in self._allowed_v6):
+                return True
+            if address not in MAPPED:
+                return False
             # The kernel connects to the IPv4 address itself.
-            return self._special_v4(IPv4Address(int(address) & 0xFFFFFFFF))
-        if address in NAT64:
-            # A gateway connects to it, from a network of its own: exceptions for ours do not hold there.
-            inner = IPv4Address(int(address) & 0xFFFFFFFF)
-            return next((f"{NAT64} for {block}" for block in SPECIAL_V4 if inner in block), "")
-        if address not in GLOBAL_V6:
-            return f"outside of {GLOBAL_V6}"
-        return next((str(block) for block in SPECIAL_V6 if address in block), "")
+            address = _inner(address)
+        return any(address in block for block in self._allowed_v4)
+
+
+def _inner(address: IPv6Address) -> IPv4Address:
+    return IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+def _special_v4(address: IPv4Address) -> str:
+    return next((str(block) for block in SPECIAL_V4 if address in block), "")
+
+
+def _special_v6(address: IPv6Address) -> str:
+    if address in MAPPED or address in NAT64:
+        # Through NAT64 a gateway connects to it: exceptions for our own network do not hold there.
+        return _special_v4(_inner(address))
+    if address not in GLOBAL_V6:
+        return f"outside of {GLOBAL_V6}"
+    return next((str(block) for block in SPECIAL_V6 if address in block), "")

@@ -24,6 +24,7 @@ from gregor.url.fingerprint import Placement
 from schemas.control import Pause, decode_control
 from schemas.schedule import FetchOrder, decode_order
 from workers.fetcher.addresses import AddressGuard
+from workers.fetcher.files import allow_open_files
 from workers.fetcher.http import AiohttpFetch
 from workers.fetcher.order import OrderRun, failed
 from workers.fetcher.port import FetchPort
@@ -55,8 +56,11 @@ class FetcherStage:
         self._placement = placement
         self._worker = worker_id
         self._make_port = port or (
-            lambda: AiohttpFetch(AddressGuard(config.fetch.allow_addresses), config.fetch.connections)
+            lambda: AiohttpFetch(
+                AddressGuard(config.fetch.allow_addresses, public=bool(config.crawl.contact)), config.fetch.connections
+            )
         )
+        allow_open_files(config.fetch.connections)
         self._most = config.fetch.connections * ORDERS_OF_CONNECTION
         self._wanted: dict[Ticket, Running] = {}
         self._inbox: deque[Running] = deque()
