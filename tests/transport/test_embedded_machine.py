@@ -220,5 +220,5 @@ class TransportMachine(RuleBasedStateMachine):
             assert self.transport.committed(stage.name, stage.inputs) == self.committed[stage.name]
 
 
-TransportMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=40, deadline=None)
+TransportMachine.TestCase.settings = settings(max_examples=12, stateful_step_count=40, deadline=None)
 TestTransport = TransportMachine.TestCase

@@ -2,7 +2,8 @@
 
 from confluent_kafka import Message
 
-from gregor.transport.port import Record
+from gregor.transport.port import Output, Record
+from schemas.pages import FACTS_HEADER
 
 
 def record_of(message: Message, topic: str) -> Record:
@@ -17,3 +18,7 @@ def record_of(message: Message, topic: str) -> Record:
         headers[0][1] if headers else None,
         message.timestamp()[1],
     )
+
+
+def headers_of(output: Output) -> list[tuple[str, bytes]] | None:
+    return None if output.header is None else [(FACTS_HEADER, output.header)]

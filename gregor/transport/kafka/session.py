@@ -31,13 +31,13 @@ from gregor.transport.port import (
     Batch,
     Commit,
     Event,
-    InvalidCommit,
     Position,
     Record,
     Revoked,
     StageSpec,
     TopicPartition,
 )
+from gregor.transport.validity import check_commit
 
 _log: Final = logging.getLogger("gregor.kafka.session")
 
@@ -60,7 +60,7 @@ class KafkaSession:
         self._committed: dict[TopicPartition, Position] = {}
         self._average_bytes = 1024.0
         self._down_since: float | None = None
-        self._closing = False
+        self.closed = False
         self._checkpointer = Checkpointer(clients, stage, folder.id)
         self._broadcast = Broadcast(clients, stage.broadcast)
         self._reader = clients.reader("read_uncommitted")
@@ -89,7 +89,9 @@ class KafkaSession:
             return Assigned(self._epoch, ready)
         messages = self._consume(max_records, max_bytes, min(wait, 0.02) if self._arriving else wait)
         if self._events:
-            # The group changed while these were fetched: they come again from the last commit.
+            # The group changed while these were fetched, before some of them perhaps and after others: all of them come again. The
+            # rewind waits until here, because a message fetched again must not be among those that are dropped.
+            self._rewind()
             return self._events.popleft()
         return self._batch(messages)
 
@@ -98,11 +100,7 @@ class KafkaSession:
             raise Aborted(
                 f"the group changed since epoch {commit.epoch}, it is now in {self._epoch}; nothing was written"
             )
-        expected = {TopicPartition(name, partition) for partition in self._owned for name in self._stage.inputs}
-        if not expected or commit.positions.keys() != expected:
-            raise InvalidCommit(
-                f"a commit names the position of every assigned input: expected {sorted(expected)}, found {sorted(commit.positions)}"
-            )
+        check_commit(commit, self._stage, self._owned.keys())
         replicas = {partition: one.replica for partition, one in self._owned.items() if one.replica is not None}
         try:
             self._checkpointer.commit(commit, replicas)
@@ -122,7 +120,9 @@ class KafkaSession:
 
     def close(self, drain: bool = True) -> None:
         """A static member keeps its place until the session time-out, whatever ``drain`` says; its transactions end at once."""
-        self._closing = True
+        if self.closed:
+            return
+        self.closed = True
         self._checkpointer.close()
         self._consumer.close()
         self._reader.close()
@@ -156,14 +156,13 @@ class KafkaSession:
             for name in self._stage.inputs:
                 self._positions.pop(TopicPartition(name, partition), None)
                 self._committed.pop(TopicPartition(name, partition), None)
-        if not self._closing:
+        if not self.closed:
             self._new_epoch(frozenset(held), lost)
 
     def _new_epoch(self, gone: frozenset[int], lost: bool) -> None:
         self._epoch += 1
         self._checkpointer.group_metadata = self._consumer.consumer_group_metadata()
         self._events.append(Revoked(self._epoch, gone, lost))
-        self._rewind()
 
     def _arrive(self, partition: int) -> None:
         patience = 2 * self._clients.kafka.transaction_timeout_s

@@ -21,9 +21,9 @@ from confluent_kafka.admin import AdminClient
 from gregor.errors import Aborted, BrokerUnreachable, Fenced, UnknownOutcome
 from gregor.state.replay import Replica
 from gregor.transport.kafka.clients import Clients
+from gregor.transport.kafka.records import headers_of
 from gregor.transport.port import Commit, Output, StageSpec
 from schemas.changelog import Checkpoint
-from schemas.pages import FACTS_HEADER
 
 _log: Final = logging.getLogger("gregor.kafka.transaction")
 
@@ -113,8 +113,9 @@ class Checkpointer:
         return ends
 
     def _produce(self, output: Output) -> None:
-        headers = None if output.header is None else [(FACTS_HEADER, output.header)]
-        self._send(self._topics[output.topic], output.partition, output.key, output.value, headers=headers)
+        self._send(
+            self._topics[output.topic], output.partition, output.key, output.value, headers=headers_of(output)
+        )
 
     def _send(self, topic: str, partition: int, key: bytes, value: bytes, **more: Any) -> None:
         while True:

@@ -15,7 +15,7 @@ from gregor.state.options import SharedMemory
 from gregor.state.replay import Identity
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.member import MemberFolder
-from gregor.transport.kafka.records import record_of
+from gregor.transport.kafka.records import headers_of, record_of
 from gregor.transport.kafka.restore import Changelog
 from gregor.transport.kafka.session import KafkaSession
 from gregor.transport.port import Output, Position, Record, StageSpec, TopicPartition
@@ -117,7 +117,13 @@ class KafkaTransport:
         producer.init_transactions(_TIMEOUT_S)
         producer.begin_transaction()
         for output in outputs:
-            producer.produce(self._clients.names.topic(output.topic), output.value, output.key, output.partition)
+            producer.produce(
+                self._clients.names.topic(output.topic),
+                output.value,
+                output.key,
+                output.partition,
+                headers=headers_of(output),
+            )
         producer.commit_transaction(_TIMEOUT_S)
 
     def close(self) -> None:

@@ -1,0 +1,137 @@
+"""The Kafka transport keeps the contract, on a real broker."""
+
+import secrets
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import NewTopic
+
+from gregor.config import Names
+from gregor.config.sections import Kafka
+from gregor.state.options import SharedMemory
+from gregor.transport.kafka.clients import Clients
+from gregor.transport.kafka.session import KafkaSession
+from gregor.transport.kafka.transport import KafkaTransport
+from gregor.transport.port import Session, StageSpec
+from infra.kafka.cluster import KafkaCluster
+from schemas.topics import TOPICS
+from tests.transport.contract import TransportContract
+from tests.transport.embedded_folder import SMALL
+from tests.transport.harness import Harness
+from tests.transport.remote import RemoteSession
+
+
+class ForgetfulProducer:
+    """A producer whose next commit is answered by nobody; everything else is the real one's."""
+
+    def __init__(self, producer: Any, happened: bool) -> None:
+        self._producer = producer
+        self._happened = happened
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def commit_transaction(self, timeout: float) -> None:
+        if self._happened:
+            self._producer.commit_transaction(timeout)
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the answer was lost"))
+
+
+class KafkaHarness(Harness):
+    """Members are sessions of this process, or of processes of their own where they are to be stopped or killed."""
+
+    def __init__(self, folder: Path, kafka: KafkaCluster) -> None:
+        self._folder = folder
+        self._names = Names(f"contract-{secrets.token_hex(4)}")
+        self._kafka = Kafka(bootstrap=kafka.bootstrap, session_timeout_s=6.0, transaction_timeout_s=10.0)
+        self._memory = SharedMemory(SMALL)
+        self._sessions: dict[Session, tuple[StageSpec, int]] = {}
+        self._make_topics()
+        self._transport = self._start(0)
+
+    @property
+    def transport(self) -> KafkaTransport:
+        return self._transport
+
+    def open(self, stage: StageSpec, *, stoppable: bool = False) -> Session:
+        taken = {slot for one, slot in self._sessions.values() if one.name == stage.name}
+        slot = next(number for number in range(100) if number not in taken)
+        return self._open(stage, slot, stoppable)
+
+    def reopen(self, session: Session) -> Session:
+        stage, slot = self._sessions.pop(session)
+        session.close(drain=False)
+        return self._open(stage, slot, isinstance(session, RemoteSession))
+
+    def restart(self) -> None:
+        self._end_all()
+        self._transport = self._start(0)
+
+    def kill(self, session: Session) -> None:
+        assert isinstance(session, RemoteSession)
+        session.kill()
+
+    def freeze(self, session: Session) -> None:
+        assert isinstance(session, RemoteSession)
+        session.signal(signal.SIGSTOP)
+
+    def thaw(self, session: Session) -> None:
+        assert isinstance(session, RemoteSession)
+        session.signal(signal.SIGCONT)
+
+    def lose_answer(self, session: Session, *, happened: bool) -> None:
+        assert isinstance(session, KafkaSession)
+        checkpointer = session._checkpointer
+        checkpointer._producer = ForgetfulProducer(checkpointer._producer, happened)
+
+    def tick(self) -> None:
+        """A broker has a clock of its own."""
+
+    def close(self) -> None:
+        self._end_all()
+
+    def _end_all(self) -> None:
+        for session in self._sessions:
+            if isinstance(session, RemoteSession):
+                session.kill()
+            elif isinstance(session, KafkaSession) and not session.closed:
+                session.close(drain=False)
+        self._sessions.clear()
+
+    def _open(self, stage: StageSpec, slot: int, stoppable: bool) -> Session:
+        session: Session
+        if stoppable:
+            session = RemoteSession(stage, self._names, self._kafka, self._folder / str(slot))
+        else:
+            session = self._start(slot).open(stage)
+        self._sessions[session] = stage, slot
+        return session
+
+    def _start(self, slot: int) -> KafkaTransport:
+        return KafkaTransport(self._names, self._kafka, self._folder / str(slot), self._memory)
+
+    def _make_topics(self) -> None:
+        topics = [
+            NewTopic(
+                self._names.topic(topic.name),
+                topic.partition_count(self.partitions),
+                1,
+                config={"cleanup.policy": topic.cleanup, "max.message.bytes": str(topic.max_message_bytes)},
+            )
+            for topic in TOPICS
+        ]
+        admin = Clients(self._names, self._kafka).admin()
+        for made in admin.create_topics(topics).values():
+            made.result()
+
+
+class TestKafka(TransportContract):
+    @pytest.fixture
+    def harness(self, tmp_path: Path, kafka: KafkaCluster) -> Iterator[Harness]:
+        harness = KafkaHarness(tmp_path, kafka)
+        yield harness
+        harness.close()
