@@ -55,13 +55,15 @@ class Clients:
 
     def reader(self, isolation: str = "read_committed") -> Consumer:
         """A consumer outside of any group: positions are assigned, nothing is committed."""
+        return self._unjoined("reader", isolation)
+
+    def onlooker(self, stage: str) -> Consumer:
+        """A consumer that may ask for a group's positions and never joins it."""
+        return self._unjoined(stage, "read_committed")
+
+    def _unjoined(self, group: str, isolation: str) -> Consumer:
         return Consumer(
-            {
-                **self._shared,
-                **_FETCHING,
-                "group.id": self.names.group("reader"),
-                "isolation.level": isolation,
-            },
+            {**self._shared, **_FETCHING, "group.id": self.names.group(group), "isolation.level": isolation},
             logger=_librdkafka,
         )
 
