@@ -4,41 +4,47 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from typing import Final
 
-from aiohttp import ClientRequest, ClientResponse
 from aiohttp.client_proto import ResponseHandler
-from aiohttp.connector import Connection
 
-from gregor.config.secrets import HIDDEN
 from schemas.fetched import Outcome
 from workers.fetcher.body import NO_BODY, Body, BodyReader
 from workers.fetcher.port import Exchange, Headers, Request
 
+CONNECT: Final = "connecting"
+FIRST_BYTE: Final = "the first byte"
+BODY: Final = "the whole response"
+LOOK_AGAIN_S: Final = 1.0
+
 
 class Attempt:
-    """Everything that is noted between the first step of a request and its exchange."""
+    """Everything that is noted between the first step of a request and its exchange.
+
+    One timer serves all phases: a phase that ends only moves ``_expires``, and the timer looks again when it fires too early.
+    """
 
     __slots__ = (
-        "address", "answered_at", "caps", "dns_ms", "ends_at", "phase", "protocol", "reader", "reason", "refused", "request",
-        "request_headers", "response_headers", "reused", "sent_at", "sockets", "started", "started_ms", "status", "timeout",
-        "version", "when_connected",
+        "_ends", "_expires", "_loop", "_task", "_timer", "_waiting", "address", "answered_at", "caps", "complete", "dns_ms", "phase",
+        "protocol", "reader", "reason", "refused", "request", "request_headers", "response_headers", "reused", "sent_at",
+        "sockets", "started", "started_ms", "status", "timed_out", "version",
     )  # fmt: skip
 
-    def __init__(self, request: Request, when_connected: "Callable[[Attempt, Connection], None]") -> None:
+    def __init__(self, request: Request) -> None:
         self.request = request
-        self.when_connected = when_connected
         self.caps = request.caps
         self.started = time.monotonic()
         self.started_ms = time.time_ns() // 1_000_000
-        self.ends_at = self.started + request.caps.total_s
-        self.phase = "connect"
-        self.timeout: asyncio.Timeout | None = None
+        self.phase = CONNECT
+        self.timed_out = False
         self.refused = ""
-        """Why the guard refused an address; a later address of the same name may have passed."""
+        """Why the guard refused an address; another address of the same name may have passed."""
         self.sockets = 0
         """How many were made for it."""
         self.address = ""
         self.reused = False
+        self.complete = False
+        """Whether the response was read to its end, so that the connection can carry another request."""
         self.dns_ms = 0
         self.sent_at = 0.0
         self.answered_at = 0.0
@@ -49,21 +55,46 @@ class Attempt:
         self.response_headers: Headers = ()
         self.protocol: ResponseHandler | None = None
         self.reader: BodyReader | None = None
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._loop = asyncio.get_running_loop()
+        self._waiting = False
+        self._ends = self.started + request.caps.total_s
+        self._expires = min(self.started + request.caps.connect_s, self._ends)
+        self._timer = self._loop.call_later(request.caps.connect_s, self._look)
 
-    def enter(self, phase: str, seconds: float) -> None:
+    def enter(self, phase: str, now: float, seconds: float) -> None:
         """From now on this phase's time-out holds, within that of the whole request."""
         self.phase = phase
-        assert self.timeout is not None
-        left = min(seconds, self.ends_at - time.monotonic())
-        self.timeout.reschedule(asyncio.get_running_loop().time() + left)
+        expires = min(now + seconds, self._ends)
+        if expires < self._expires:
+            self._timer.cancel()
+            self._timer = self._loop.call_later(expires - now, self._look)
+        self._expires = expires
 
-    def answered(self, response: ClientResponse) -> None:
-        self.answered_at = time.monotonic()
-        self.enter("body", self.caps.total_s)
-        self.status = response.status
-        self.reason = (response.reason or "").encode("utf-8", "surrogateescape").decode("latin-1")
-        if response.version is not None:
-            self.version = f"HTTP/{response.version.major}.{response.version.minor}"
+    async def wait(self, until: Callable[[], Awaitable[None]]) -> None:
+        """Wait for politeness, which no time-out counts."""
+        begun = time.monotonic()
+        self._waiting = True
+        await until()
+        self._waiting = False
+        self._ends += time.monotonic() - begun
+
+    def stop_timer(self) -> None:
+        self._timer.cancel()
+
+    def uncancelled(self) -> int:
+        """Take the timer's cancellation back; how many others are left."""
+        return self._task.uncancel()
+
+    def _look(self) -> None:
+        left = LOOK_AGAIN_S if self._waiting else self._expires - time.monotonic()
+        if left > 0:
+            self._timer = self._loop.call_later(left, self._look)
+        else:
+            self.timed_out = True
+            self._task.cancel()
 
     def ended(self, outcome: Outcome, detail: str = "", body: Body = NO_BODY) -> Exchange:
         """The exchange as far as it came."""
@@ -94,29 +125,3 @@ class Attempt:
 
 
 current_attempt: ContextVar[Attempt] = ContextVar("current_attempt")
-
-
-class GuardedRequest(ClientRequest):
-    """A request that shows its connection to the port before anything is sent on it."""
-
-    async def send(self, conn: Connection) -> ClientResponse:
-        attempt = current_attempt.get()
-        attempt.when_connected(attempt, conn)
-        before_send = attempt.request.before_send
-        if before_send is not None:
-            await self._turn(attempt, before_send)
-        attempt.enter("first byte", attempt.caps.first_byte_s)
-        attempt.sent_at = time.monotonic()
-        hidden = attempt.request.hidden
-        attempt.request_headers = tuple(
-            (str(name), HIDDEN if hidden and name.lower() in hidden else value) for name, value in self.headers.items()
-        )
-        return await super().send(conn)
-
-    async def _turn(self, attempt: Attempt, before_send: Callable[[], Awaitable[None]]) -> None:
-        """Waiting for one's turn is politeness, not slowness: no time-out counts it."""
-        assert attempt.timeout is not None
-        begun = time.monotonic()
-        attempt.timeout.reschedule(None)
-        await before_send()
-        attempt.ends_at += time.monotonic() - begun

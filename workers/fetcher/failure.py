@@ -33,8 +33,7 @@ def failure_of(error: Exception, attempt: Attempt) -> Exchange:
     if isinstance(error, AddressRefused) or (attempt.refused and not attempt.sockets):
         return attempt.ended("address-refused", attempt.refused or str(error))
     if isinstance(error, TimeoutError):
-        body = attempt.reader.so_far("time") if attempt.reader is not None else NO_BODY
-        return attempt.ended("timeout", f"the time for {attempt.phase} was over", body)
+        return timeout_of(attempt)
     if isinstance(error, DecodingFailed):
         body = attempt.reader.so_far("length") if attempt.reader is not None else NO_BODY
         return attempt.ended("protocol", str(error), body)
@@ -46,6 +45,11 @@ def failure_of(error: Exception, attempt: Attempt) -> Exchange:
     if outcome == "internal":
         _log.error("a request failed inside of gregor", exc_info=error, extra={"server": attempt.request.server})
     return attempt.ended(outcome, _said(error))
+
+
+def timeout_of(attempt: Attempt) -> Exchange:
+    body = attempt.reader.so_far("time") if attempt.reader is not None else NO_BODY
+    return attempt.ended("timeout", f"the time for {attempt.phase} was over", body)
 
 
 def _outcome(error: Exception) -> Outcome:

@@ -1,8 +1,10 @@
 """The fetch port over aiohttp: HTTP/1.1, kept-alive connections, every phase within its caps.
 
-The guard stands where sockets are made (``_socket``), which aiohttp reaches for names and for IP literals alike, and once more where a
-request is about to leave (``_GuardedRequest.send``), on the peer that the connection really has. Proxies, redirects, cookies and the
-environment are left out of it.
+aiohttp's connector (names, sockets, TLS, the pool) and its response parser are used without its client session, which would follow
+redirects, keep cookies, read the environment and repeat requests by itself, and costs as much as all the rest.
+
+The guard stands where sockets are made (``_socket``), which the connector reaches for names and for IP literals alike, and once more
+where a request is about to leave (``_admit``), on the peer that the connection really has.
 """
 
 import asyncio
@@ -10,27 +12,30 @@ import socket
 import ssl
 import time
 from collections import OrderedDict
+from functools import lru_cache
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp import ClientRequest, ClientSession, ClientTimeout, ServerDisconnectedError, StreamReader, TCPConnector
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import AddrInfoType, Connection
+from aiohttp.http import RawResponseMessage
 from yarl import URL
 
+from gregor.config.secrets import HIDDEN
 from workers.fetcher.addresses import AddressGuard, AddressRefused
-from workers.fetcher.attempt import Attempt, GuardedRequest, current_attempt
+from workers.fetcher.attempt import BODY, FIRST_BYTE, Attempt, current_attempt
 from workers.fetcher.body import BodyReader
-from workers.fetcher.failure import failure_of
+from workers.fetcher.failure import failure_of, timeout_of
 from workers.fetcher.outcome import outcome_of, type_wanted
 from workers.fetcher.port import Exchange, Headers, Request
-from workers.fetcher.resolver import CachingResolver
+from workers.fetcher.resolver import CachingResolver, TimedResolver
 from workers.fetcher.withheld import Refrain
 
 KEEP_ALIVE_S: Final = 30.0
 HEADERS_TOGETHER: Final = 4
 """All headers of a response together may be this many times as long as one."""
+READ_BUFFER: Final = 64 * 1024
 
 _NO_TIMEOUT: Final = ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 
@@ -50,7 +55,9 @@ class AiohttpFetch:
         self._connections = connections
         self._resolver = resolver
         self._tls = tls
+        self._connector: TCPConnector | None = None
         self._session: ClientSession | None = None
+        self._target = lru_cache(maxsize=1024)(self._make_target)
         self._peers: WeakKeyDictionary[ResponseHandler, str] = WeakKeyDictionary()
         self._idle: OrderedDict[ResponseHandler, None] = OrderedDict()
         """Least recently used first."""
@@ -59,28 +66,22 @@ class AiohttpFetch:
     async def open(self) -> None:
         if self._resolver is None:
             self._resolver = CachingResolver()
-        connector = TCPConnector(
+        self._connector = TCPConnector(
             limit=0,
             use_dns_cache=False,
-            resolver=_TimedResolver(self._resolver),
+            resolver=TimedResolver(self._resolver, _note_lookup),
             ssl=self._tls or ssl.create_default_context(),
             keepalive_timeout=KEEP_ALIVE_S,
             socket_factory=self._socket,
         )
-        self._session = ClientSession(
-            connector=connector,
-            request_class=GuardedRequest,
-            cookie_jar=DummyCookieJar(),
-            timeout=_NO_TIMEOUT,
-            auto_decompress=False,
-            trust_env=False,
-        )
-        # aiohttp repeats a request at once when a connection was closed under it; repeating is the order's business, after its delay.
-        self._session._retry_connection = False
+        # It makes no request; requests, which tell the connector where to connect, cannot be made without one.
+        self._session = ClientSession(connector=self._connector, connector_owner=False)
 
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
+        if self._connector is not None:
+            await self._connector.close()
         if self._resolver is not None:
             await self._resolver.close()
 
@@ -88,110 +89,146 @@ class AiohttpFetch:
         return self._resolver.peek(server.rpartition(":")[0] or server) if self._resolver is not None else ""
 
     async def fetch(self, request: Request) -> Exchange:
-        attempt = Attempt(request, self._connected)
-        current_attempt.set(attempt)
+        attempt = Attempt(request)
         self._busy += 1
         if self._busy + len(self._idle) > self._connections and self._idle:
             self._idle.popitem(last=False)[0].close()
         try:
-            async with asyncio.timeout(request.caps.connect_s) as attempt.timeout:
-                return await self._exchange(request, attempt)
+            return await self._exchange(request, attempt)
+        except asyncio.CancelledError:
+            # Ours when the timer did it and nobody else wants the task to end.
+            if not attempt.timed_out or attempt.uncancelled() > 0:
+                raise
+            return timeout_of(attempt)
         except Refrain:
             raise
         except Exception as error:
             return failure_of(error, attempt)
         finally:
+            attempt.stop_timer()
             self._busy -= 1
             protocol = attempt.protocol
-            if protocol is not None and protocol.is_connected() and not protocol.should_close:
+            if protocol is not None and attempt.complete and protocol.is_connected():
                 self._idle[protocol] = None
 
     async def _exchange(self, request: Request, attempt: Attempt) -> Exchange:
-        assert self._session is not None
+        assert self._connector is not None
+        current_attempt.set(attempt)
+        target = self._target(request.scheme, request.server)
+        connection = await self._connector.connect(target, traces=[], timeout=_NO_TIMEOUT)
+        try:
+            protocol = self._admit(attempt, connection)
+            if request.before_send is not None:
+                await attempt.wait(request.before_send)
+            message, stream = await self._ask(request, attempt, protocol)
+            exchange = await self._read(request, attempt, message, stream)
+            attempt.complete = stream.is_eof() and not protocol.should_close
+            return exchange
+        finally:
+            if attempt.complete:
+                connection.release()
+            else:
+                connection.close()
+
+    async def _ask(
+        self, request: Request, attempt: Attempt, protocol: ResponseHandler
+    ) -> tuple[RawResponseMessage, StreamReader]:
+        """Send the request and wait for the headers of the answer."""
         caps = request.caps
-        url = URL(f"{request.scheme}://{request.server}{request.path}", encoded=True)
-        response = await self._session.request(
-            "GET",
-            url,
-            headers=request.headers,
-            allow_redirects=False,
+        protocol.set_response_params(
+            read_until_eof=True,
+            auto_decompress=False,
+            read_bufsize=READ_BUFFER,
             max_line_size=caps.header_bytes,
             max_field_size=caps.header_bytes,
             max_headers=caps.headers,
         )
-        try:
-            attempt.answered(response)
-            return await self._read(request, attempt, response)
-        finally:
-            # Gives the connection back when the body was read to its end, and closes it otherwise.
-            response.close()
+        headers = (("Host", request.server), *request.headers.items())
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
+        attempt.request_headers = _shown(headers, request.hidden) if request.hidden else headers
+        attempt.sent_at = now = time.monotonic()
+        attempt.enter(FIRST_BYTE, now, caps.first_byte_s)
+        if protocol.transport is None:
+            raise ServerDisconnectedError
+        protocol.transport.write(f"GET {request.path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1"))
+        message, stream = await protocol.read()
+        while 100 <= message.code < 200 and message.code != 101:
+            message, stream = await protocol.read()
+        attempt.answered_at = now = time.monotonic()
+        attempt.enter(BODY, now, caps.total_s)
+        return message, stream
 
-    async def _read(self, request: Request, attempt: Attempt, response: ClientResponse) -> Exchange:
+    async def _read(
+        self, request: Request, attempt: Attempt, message: RawResponseMessage, stream: StreamReader
+    ) -> Exchange:
         caps = request.caps
-        headers = _as_sent(response)
-        if sum(len(name) + len(value) for name, value in headers) > HEADERS_TOGETHER * caps.header_bytes:
-            return attempt.ended(
-                "protocol", f"headers are longer than {HEADERS_TOGETHER * caps.header_bytes} bytes together"
-            )
-        attempt.response_headers = headers
-        named = {name.lower(): value for name, value in reversed(headers)}
-        if not 200 <= response.status <= 599:
-            return attempt.ended("protocol", f"status {response.status}")
-        if not type_wanted(named.get("content-type", ""), caps.types) and response.status == 200:
-            return attempt.ended("type-refused", f"type {named['content-type'][:100]!r} is not in fetch.types")
+        attempt.status = message.code
+        attempt.reason = message.reason.encode("utf-8", "surrogateescape").decode("latin-1")
+        attempt.version = f"HTTP/{message.version.major}.{message.version.minor}"
+        if not 200 <= message.code <= 599:
+            return attempt.ended("protocol", f"status {message.code}")
+        size = 0
+        headers: list[tuple[str, str]] = []
+        named: dict[str, str] = {}
+        for raw_name, raw_value in message.raw_headers:
+            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+            headers.append((name, value))
+            named.setdefault(name.lower(), value)
+            size += len(name) + len(value)
+        if size > HEADERS_TOGETHER * caps.header_bytes:
+            return attempt.ended("protocol", f"headers of {size} bytes together")
+        attempt.response_headers = tuple(headers)
+        if message.code == 200 and not type_wanted(named.get("content-type", ""), caps.types):
+            return attempt.ended("type-refused", f"the type {named['content-type'][:100]!r} is not wanted")
         attempt.reader = BodyReader(named.get("content-encoding", ""), caps)
-        body = await attempt.reader.read(response.content)
+        body = await attempt.reader.read(stream)
         detail = "the body ended before its content coding did" if attempt.reader.ended_early else ""
-        return attempt.ended(outcome_of(response.status, "retry-after" in named), detail, body)
+        return attempt.ended(outcome_of(message.code, "retry-after" in named), detail, body)
+
+    def _make_target(self, scheme: str, server: str) -> ClientRequest:
+        """What the connector wants to know of a server; never sent."""
+        assert self._session is not None
+        url = URL(f"{scheme}://{server}/", encoded=True)
+        return ClientRequest("GET", url, loop=asyncio.get_running_loop(), session=self._session)
 
     def _socket(self, where: AddrInfoType) -> socket.socket:
         """The one place where sockets for requests are made."""
         family, kind, protocol, _, address = where
+        attempt = current_attempt.get()
         objection = self._guard.objection(str(address[0]))
         if objection is not None:
-            current_attempt.get().refused = objection
+            attempt.refused = objection
             raise AddressRefused(objection)
-        current_attempt.get().sockets += 1
+        attempt.sockets += 1
         return socket.socket(family, kind, protocol)
 
-    def _connected(self, attempt: Attempt, connection: Connection) -> None:
-        """Called when a connection is about to carry the request."""
+    def _admit(self, attempt: Attempt, connection: Connection) -> ResponseHandler:
+        """A connection is about to carry the request: judge its peer, and that nobody spoke out of turn on it."""
         protocol = connection.protocol
         assert protocol is not None
+        self._idle.pop(protocol, None)
         peer = self._peers.get(protocol)
-        attempt.reused = peer is not None
         if peer is None:
-            transport = protocol.transport
-            name = transport.get_extra_info("peername") if transport is not None else None
+            name = protocol.transport.get_extra_info("peername") if protocol.transport is not None else None
             peer = str(name[0]) if name else ""
             objection = self._guard.objection(peer)
             if objection is not None:
                 attempt.refused = objection
                 raise AddressRefused(objection)
             self._peers[protocol] = peer
-        self._idle.pop(protocol, None)
+        else:
+            attempt.reused = True
+            if protocol.should_close:
+                # What came while nothing was asked must not be taken for the answer.
+                raise ServerDisconnectedError("the idle connection said something unasked for")
         attempt.address = peer
         attempt.protocol = protocol
+        return protocol
 
 
-class _TimedResolver(AbstractResolver):
-    """Notes how long the running request waited for its address."""
-
-    def __init__(self, resolver: CachingResolver) -> None:
-        self._resolver = resolver
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        begun = time.monotonic()
-        try:
-            return await self._resolver.resolve(host, port, family)
-        finally:
-            current_attempt.get().dns_ms = round((time.monotonic() - begun) * 1000)
-
-    async def close(self) -> None:
-        """The resolver belongs to whoever made it."""
+def _shown(headers: Headers, hidden: frozenset[str]) -> Headers:
+    return tuple((name, HIDDEN if name.lower() in hidden else value) for name, value in headers)
 
 
-def _as_sent(response: ClientResponse) -> Headers:
-    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.raw_headers)
+def _note_lookup(seconds: float) -> None:
+    current_attempt.get().dns_ms = round(seconds * 1000)
