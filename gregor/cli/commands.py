@@ -21,7 +21,9 @@ class LazyCommand(NamedTuple):
 
 
 COMMANDS: Final[dict[str, LazyCommand]] = {
-    "crawl": LazyCommand("gregor.cli.crawl:crawl", "Crawl with one command, on this machine alone.", Section.ONE_MACHINE),
+    "crawl": LazyCommand(
+        "gregor.cli.crawl:crawl", "Crawl with one command, on this machine alone.", Section.ONE_MACHINE
+    ),
     "worker": LazyCommand("gregor.cli.worker:worker", "Run one stage of a crawl as a process.", Section.CLUSTER),
     "config": LazyCommand("gregor.cli.config:config", "Show or check the configuration.", Section.INSPECT),
 }

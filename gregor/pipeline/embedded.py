@@ -19,6 +19,7 @@ _log: Final = logging.getLogger("gregor.pipeline")
 
 LOOK_EVERY_S: Final = 0.2
 
+
 class EmbeddedCrawl:
     """Open, run, close; opening a folder again goes on where it stopped."""
 

@@ -54,9 +54,7 @@ class Crawl:
 @contextmanager
 def crawl(folder: Path, kafka: KafkaCluster, server: DemoServer) -> Iterator[Crawl]:
     name = f"skeleton-{secrets.token_hex(4)}"
-    path = write_config(
-        folder / "gregor.toml", server, crawl=name, bootstrap=kafka.bootstrap, session_timeout_s=6.0
-    )
+    path = write_config(folder / "gregor.toml", server, crawl=name, bootstrap=kafka.bootstrap, session_timeout_s=6.0)
     config = load(path, {}).config
     with gregor(path, "topics", "--create") as topics:
         code, printed = topics.wait()
@@ -65,9 +63,7 @@ def crawl(folder: Path, kafka: KafkaCluster, server: DemoServer) -> Iterator[Cra
     placement = placement_of(config)
     transport.append(seed_outputs(parse_seeds(config.crawl.seeds), placement, now_ms()))
     with ExitStack() as stack:
-        workers = {
-            role: stack.enter_context(gregor(path, "worker", role, "--folder", folder / role)) for role in ROLES
-        }
+        workers = {role: stack.enter_context(gregor(path, "worker", role, "--folder", folder / role)) for role in ROLES}
         yield Crawl(config, transport, workers)
 
 

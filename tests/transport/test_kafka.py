@@ -103,13 +103,12 @@ class KafkaHarness(Harness):
         self._sessions.clear()
 
     def _open(self, stage: StageSpec, slot: int, stoppable: bool) -> Session:
-        session: Session
-        if stoppable:
-            session = RemoteSession(stage, self._names, self._kafka, self._folder / str(slot))
-        else:
-            session = self._start(slot).open(stage)
+        session: Session = self._remote(stage, slot) if stoppable else self._start(slot).open(stage)
         self._sessions[session] = stage, slot
         return session
+
+    def _remote(self, stage: StageSpec, slot: int) -> RemoteSession:
+        return RemoteSession(stage, self._names, self._kafka, self._folder / str(slot))
 
     def _start(self, slot: int) -> KafkaTransport:
         return KafkaTransport(self._names, self._kafka, self._folder / str(slot), self._memory)

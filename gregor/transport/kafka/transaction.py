@@ -113,9 +113,7 @@ class Checkpointer:
         return ends
 
     def _produce(self, output: Output) -> None:
-        self._send(
-            self._topics[output.topic], output.partition, output.key, output.value, headers=headers_of(output)
-        )
+        self._send(self._topics[output.topic], output.partition, output.key, output.value, headers=headers_of(output))
 
     def _send(self, topic: str, partition: int, key: bytes, value: bytes, **more: Any) -> None:
         while True:
