@@ -11,7 +11,7 @@ from gregor.state.options import SharedMemory, StoreOptions
 from gregor.state.store import StateReader, StateWriter, Store
 from streams.frontier.uniqueness.blocks import Layout
 from streams.frontier.uniqueness.engine import Engine, Found
-from streams.frontier.uniqueness.facts import COUNT_LIMIT
+from streams.frontier.uniqueness.facts import COUNT_UNIT
 from streams.frontier.uniqueness.state import FAMILIES, apply_all
 
 
@@ -63,13 +63,14 @@ class Blocks:
     def __init__(
         self,
         layout: Layout | None = None,
-        count_limit: int = COUNT_LIMIT,
+        count_unit: int = COUNT_UNIT,
         options: StoreOptions | None = None,
     ) -> None:
         self._layout = layout or Layout()
-        self._count_limit = count_limit
+        self._count_unit = count_unit
         self._options = options or StoreOptions()
         self._written = 0
+        self._batches = 0
 
     @property
     def name(self) -> str:
@@ -78,7 +79,7 @@ class Blocks:
     def open(self, folder: Path) -> None:
         self._store = Store(folder, FAMILIES, SharedMemory(self._options))
         self._state = CountedReader(self._store.view())
-        self._engine = Engine(self._state, self._count_limit)
+        self._engine = Engine(self._state, self._count_unit)
 
     def check(self, batch: Urls) -> npt.NDArray[np.bool_]:
         n = len(batch)
@@ -89,7 +90,8 @@ class Blocks:
             np.zeros(n, np.uint8),
             np.ones(n, np.uint32),
         )
-        return self._engine.check(found).new
+        self._batches += 1
+        return self._engine.check(found, self._batches).new
 
     def checkpoint(self) -> None:
         deltas = [mutation.delta for mutation in self._engine.deltas()]

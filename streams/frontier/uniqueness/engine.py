@@ -22,7 +22,6 @@ from streams.frontier.uniqueness.blocks import (
     DELTA,
     SEEN,
     names,
-    read_entries,
     read_starts,
     touched_blocks,
     unique_repositories,
@@ -30,14 +29,15 @@ from streams.frontier.uniqueness.blocks import (
 from streams.frontier.uniqueness.deltas import pack_entries
 from streams.frontier.uniqueness.entries import Entries, find, merge, no_entries
 from streams.frontier.uniqueness.facts import (
-    COUNT_LIMIT,
+    COUNT_UNIT,
     U8,
     U16,
     U32,
     UrlState,
+    chances,
+    discover,
     fold_facts,
     pack_facts,
-    rediscover,
 )
 from streams.frontier.uniqueness.keys import (
     REPOSITORIES,
@@ -48,8 +48,7 @@ from streams.frontier.uniqueness.keys import (
     repositories_of,
     run_starts,
 )
-
-Mask = npt.NDArray[np.bool_]
+from streams.frontier.uniqueness.search import Mask, Shelf
 
 _CHUNK: Final = 256
 """Blocks fetched and searched at once: their keys stay in the processor's cache, and memory stays bounded whatever a batch touches."""
@@ -83,9 +82,9 @@ class Checked(Struct, frozen=True):
 class Engine:
     """Uniqueness of one partition's URLs."""
 
-    def __init__(self, state: StateReader, count_limit: int = COUNT_LIMIT) -> None:
+    def __init__(self, state: StateReader, count_unit: int = COUNT_UNIT) -> None:
         self._state = state
-        self._count_limit = count_limit
+        self._count_unit = count_unit
         self._starts = read_starts(state, range(REPOSITORIES))
         self._pending = no_entries()
 
@@ -103,21 +102,25 @@ class Engine:
         """For each repository the number of its blocks: what a read of all of it costs."""
         return np.bincount(repositories_of(self._starts).astype(np.intp), minlength=REPOSITORIES)
 
-    def check(self, batch: Found) -> Checked:
-        """Which URLs are new; they are known from now on. Facts of those that wait are improved by what was found."""
+    def check(self, batch: Found, salt: int = 0) -> Checked:
+        """Which URLs are new; they are known from now on. Facts of those that wait are improved by what was found.
+
+        ``salt`` differs from batch to batch: it decides how repetitions are rounded.
+        """
         new = np.zeros(len(batch.fingerprints), dtype=np.bool_)
         if not len(new):
             return Checked(new, np.empty(0, np.intp))
         keys, checks = keys_of(batch.server_hashes, batch.fingerprints)
-        facts = pack_facts(UrlState.WAITING, batch.depths, batch.priorities, batch.counts, self._count_limit)
+        facts = pack_facts(UrlState.WAITING, batch.depths, batch.priorities, batch.counts)
         order = arrange(keys, checks)
         found = Entries(keys[order], checks[order], facts[order])
         first = run_starts(found.keys, found.checks)
         if len(first) < len(order):
             order = order[first]
-            found = Entries(found.keys[first], found.checks[first], fold_facts(found.facts, first, self._count_limit))
+            found = Entries(found.keys[first], found.checks[first], fold_facts(found.facts, first))
         known, old_facts = self._look_up(found.keys, found.checks)
-        facts = np.where(known, rediscover(old_facts, found.facts, self._count_limit), found.facts)
+        chance = chances(found.checks, salt, self._count_unit)
+        facts = discover(known, old_facts, found.facts, chance, self._count_unit)
         self._pend(Entries(found.keys, found.checks, facts)[~known | (facts != old_facts)])
         new[order[~known]] = True
         improved = known & ((facts ^ old_facts) >= np.uint32(0x100))
@@ -196,10 +199,9 @@ class Engine:
             chunk = prefixes[at : at + _CHUNK]
             wanted = slice(int(bounds[at]), int(bounds[at + len(chunk)]))
             values = self._state.get_many(SEEN, [prefix + kind for prefix in chunk for kind in (BLOCK, DELTA)])
+            blocks = np.repeat(np.arange(len(chunk)), np.diff(bounds[at : at + len(chunk) + 1]))
             # A delta's facts are newer than its block's.
             for source in (values[0::2], values[1::2]):
-                entries = read_entries(source)
-                if len(entries):
-                    position, found = find(entries, keys[wanted], checks[wanted])
-                    known[wanted] |= found
-                    facts[wanted][found] = entries.facts[position[found]]
+                found, found_facts = Shelf(source).find(blocks, keys[wanted], checks[wanted])
+                known[wanted][found] = True
+                facts[wanted][found] = found_facts
