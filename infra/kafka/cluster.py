@@ -214,7 +214,8 @@ class KafkaCluster:
         for node in self._nodes:
             home = self._home(node)
             if not (home / "data" / "meta.properties").exists():
-                arguments = ["format", "--cluster-id", identity.id, "--config", str(home / "server.properties")]
+                # One word each: an id may begin with a hyphen.
+                arguments = ["format", f"--cluster-id={identity.id}", f"--config={home / 'server.properties'}"]
                 command = self._java(jars, "kafka.tools.StorageTool", *arguments)
                 formatting.append(
                     subprocess.Popen(
