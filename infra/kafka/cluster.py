@@ -54,14 +54,19 @@ class KafkaCluster:
         folder: Path | None = None,
         port: int | None = None,
         jvm: tuple[str, ...] = SMALL_JVM,
+        proxies: tuple[int, ...] = (),
     ) -> None:
-        """`port` is the first broker's, the others follow it; without it free ports are chosen."""
+        """`port` is the first broker's, the others follow it; without it free ports are chosen.
+
+        `proxies` are ports of proxies, one for each broker: clients that come in through them are told to stay with them.
+        """
         if brokers not in SIZES:
             raise KafkaError(f"a cluster here has 1 broker or 3, not {brokers}")
         self._count = brokers
         self._given_folder = folder
         self._first_port = port
         self._jvm = jvm
+        self._proxies = proxies
         self._folder: Path | None = None
         self._nodes: tuple[Node, ...] = ()
         self._brokers: tuple[Broker, ...] = ()
@@ -79,6 +84,11 @@ class KafkaCluster:
     def bootstrap(self) -> str:
         """The addresses for `bootstrap.servers`."""
         return ",".join(f"{HOST}:{node.port}" for node in self._nodes)
+
+    @property
+    def behind_proxies(self) -> tuple[int, ...]:
+        """The ports to which the proxies forward, one for each broker."""
+        return tuple(node.side_port for node in self._nodes)
 
     @property
     def folder(self) -> Path:
@@ -182,9 +192,14 @@ class KafkaCluster:
 
     def _start_on_free_ports(self, jars: Path, identity: Identity) -> None:
         fixed = () if self._first_port is None else tuple(range(self._first_port, self._first_port + self._count))
-        with held_ports(2 * self._count - len(fixed), fixed) as ports:
-            listening, controlling = ports[: self._count], ports[self._count :]
-            self._nodes = tuple(Node(i, listening[i], controlling[i]) for i in range(self._count))
+        kinds = 3 if self._proxies else 2
+        with held_ports(kinds * self._count - len(fixed), fixed) as ports:
+            listening, controlling = ports[: self._count], ports[self._count : 2 * self._count]
+            sides = ports[2 * self._count :] or (0,) * self._count
+            advertised = self._proxies or (0,) * self._count
+            self._nodes = tuple(
+                Node(i, listening[i], controlling[i], sides[i], advertised[i]) for i in range(self._count)
+            )
             self._write_settings()
             self._format(jars, identity)
         self._brokers = tuple(

@@ -24,6 +24,9 @@ class Node(msgspec.Struct, frozen=True):
     id: int
     port: int
     controller_port: int
+    side_port: int = 0
+    """A second way in, which clients are told to reach under another port (that of a proxy); 0: there is none."""
+    side_advertised: int = 0
 
 
 def server_properties(node: Node, nodes: tuple[Node, ...], data: Path) -> str:
@@ -38,12 +41,18 @@ def server_properties(node: Node, nodes: tuple[Node, ...], data: Path) -> str:
 
 
 def _addresses(node: Node, nodes: tuple[Node, ...]) -> dict[str, str | int]:
+    listeners = [f"PLAINTEXT://{HOST}:{node.port}"]
+    advertised = [f"PLAINTEXT://{HOST}:{node.port}"]
+    if node.side_port:
+        listeners.append(f"SIDE://{HOST}:{node.side_port}")
+        advertised.append(f"SIDE://{HOST}:{node.side_advertised}")
     return {
         "process.roles": "broker,controller",
         "node.id": node.id,
-        "listeners": f"PLAINTEXT://{HOST}:{node.port},CONTROLLER://{HOST}:{node.controller_port}",
-        "advertised.listeners": f"PLAINTEXT://{HOST}:{node.port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listeners": ",".join([*listeners, f"CONTROLLER://{HOST}:{node.controller_port}"]),
+        "advertised.listeners": ",".join(advertised),
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SIDE:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
         # Named here and not in the formatted storage, so that kept data can be started again on other ports.
         "controller.quorum.voters": ",".join(f"{n.id}@{HOST}:{n.controller_port}" for n in nodes),

@@ -1,6 +1,5 @@
 """A crawl of the bundled site in one process, on the embedded transport; the site's own log is the judge."""
 
-import random
 from pathlib import Path
 
 from gregor.demo.server import serve
@@ -10,7 +9,8 @@ from gregor.pipeline.stages import ROLES
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.embedded.settings import EmbeddedSettings
 from gregor.transport.embedded.transport import EmbeddedTransport
-from tests.pipeline.running import gregor, write_config
+from tests.chaos.processes import gregor, seeded
+from tests.pipeline.configured import write_config
 
 
 def counters(folder: Path) -> dict[str, int]:
@@ -45,9 +45,7 @@ def test_a_second_run_in_the_same_folder_fetches_nothing(tmp_path: Path) -> None
 
 
 def test_killed_at_random_moments_it_goes_on_and_admits_no_url_twice(tmp_path: Path) -> None:
-    seed = random.randrange(2**32)
-    print(f"random seed {seed}")
-    moments = random.Random(seed)
+    moments = seeded("embedded crawl")
     folder = tmp_path / "crawl"
     with serve(DemoSite(), latency_s=0.03) as server:
         config = write_config(tmp_path / "gregor.toml", server)

@@ -1,6 +1,5 @@
 """The same crawl as separate processes on a real broker; the site's own log and the topics are the judges."""
 
-import random
 import secrets
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +19,8 @@ from gregor.stage.loop import now_ms
 from gregor.transport.kafka.transport import KafkaTransport
 from infra.kafka.cluster import KafkaCluster
 from schemas.schedule import decode_order
-from tests.pipeline.running import Running, gregor, until, write_config
+from tests.chaos.processes import Running, gregor, seeded, until
+from tests.pipeline.configured import write_config
 
 SPECS = [role.spec for role in ROLES.values()]
 
@@ -81,9 +81,7 @@ def test_three_processes_fetch_every_url_of_the_site_exactly_once(tmp_path: Path
 def test_with_each_process_killed_in_the_middle_nothing_is_lost_and_no_url_admitted_twice(
     tmp_path: Path, kafka: KafkaCluster
 ) -> None:
-    seed = random.randrange(2**32)
-    print(f"random seed {seed}")
-    order = random.Random(seed).sample(sorted(ROLES), len(ROLES))
+    order = seeded("kafka crawl").sample(sorted(ROLES), len(ROLES))
     with serve(DemoSite(), latency_s=0.05) as server, crawl(tmp_path, kafka, server) as running:
         for number, role in enumerate(order, 1):
             until(lambda least=number * 10: len(server.log) >= least, "the crawl is in its middle")  # type: ignore[misc]

@@ -1,0 +1,111 @@
+"""Processes that a test starts, kills, stops and continues by pid, with a random seed that is printed."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PATIENCE_S = 180.0
+"""A guard against waiting for ever, far beyond what anything takes."""
+
+
+def seeded(name: str) -> random.Random:
+    """Random moments that can be had again: the seed is printed, and GREGOR_CHAOS_SEED sets it."""
+    seed = int(os.environ.get("GREGOR_CHAOS_SEED") or random.randrange(2**32))
+    print(f"{name}: GREGOR_CHAOS_SEED={seed}")
+    return random.Random(seed)
+
+
+@contextmanager
+def running(*command: str | Path) -> Iterator["Running"]:
+    """A Python program as a process; it is gone afterwards."""
+    process = Running([sys.executable, *map(str, command)])
+    try:
+        yield process
+    finally:
+        process.kill()
+
+
+def gregor(config: Path, *arguments: str | Path) -> AbstractContextManager["Running"]:
+    """A gregor command as a process."""
+    return running("-m", "gregor", "--config", config, *arguments)
+
+
+class Running:
+    """One process, restarted at will; what all of its lives printed is kept."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = list(command)
+        self._printed: list[bytes] = []
+        self.lives = 0
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.lives += 1
+        return subprocess.Popen(self._command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def signal(self, number: signal.Signals) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.signal(signal.SIGKILL)
+        self._collect()
+
+    def restart(self) -> None:
+        """kill -9, and begin again at once."""
+        self.kill()
+        self._process = self._start()
+
+    def stop(self) -> None:
+        """SIGSTOP: it does nothing, not even in the background."""
+        self.signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.signal(signal.SIGCONT)
+
+    @property
+    def ended(self) -> int | None:
+        """The exit code; None while it runs."""
+        return self._process.poll()
+
+    @property
+    def printed(self) -> str:
+        """What its earlier lives, and the last one if it has ended, printed."""
+        return b"".join(self._printed).decode(errors="replace")
+
+    def terminate(self) -> tuple[int, str]:
+        """SIGTERM; the exit code and everything that was printed."""
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self) -> tuple[int, str]:
+        self._collect(PATIENCE_S)
+        return self._process.returncode, self.printed
+
+    def wait_briefly(self, seconds: float) -> bool:
+        """Whether it ended by itself within that time."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _collect(self, patience: float | None = None) -> None:
+        if self._process.stdout is not None and not self._process.stdout.closed:
+            self._printed.append(self._process.communicate(timeout=patience)[0])
+
+
+def until(condition: Callable[[], bool], what: str, every: float = 0.1) -> None:
+    """Wait for something that must come."""
+    give_up = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < give_up, f"waited in vain until {what}"
+        time.sleep(every)
