@@ -19,7 +19,8 @@ class Topic(Struct, frozen=True, kw_only=True):
     """0: exactly P of the crawl, so that it is split like ``discovered``; otherwise this many."""
     cleanup: Literal["delete", "compact"] = "delete"
     """``delete`` with unlimited retention: only ``gregor trim`` and the rolling snapshot delete anything."""
-    max_message_bytes: int = LARGEST_RECORD
+    max_message_bytes: int = LARGEST_RECORD + 64 * 1024
+    """The largest value, and room for its key, its facts and Kafka's framing."""
     written_by: tuple[Stage, ...]
     read_by: tuple[Stage, ...]
     trimmed_when_passed: bool = False

@@ -24,6 +24,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "crawl": LazyCommand(
         "gregor.cli.crawl:crawl", "Crawl with one command, on this machine alone.", Section.ONE_MACHINE
     ),
+    "topics": LazyCommand("gregor.cli.topics:topics", "Check or create the crawl's topics.", Section.CLUSTER),
     "worker": LazyCommand("gregor.cli.worker:worker", "Run one stage of a crawl as a process.", Section.CLUSTER),
     "config": LazyCommand("gregor.cli.config:config", "Show or check the configuration.", Section.INSPECT),
 }
