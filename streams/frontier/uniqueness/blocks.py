@@ -43,8 +43,9 @@ class Layout(Struct, frozen=True):
 
     block_entries: int = 1024
     """16 KB: a stray URL costs the read of one block, so that larger ones cost more than the fewer reads they save."""
-    delta_entries: int = 256
-    """A quarter of a block: about as many bytes are written for deltas as for the block at their end."""
+    delta_entries: int = 128
+    """An eighth: a stray change rewrites half of this on average, and a block is rewritten after so many changes; larger deltas
+    make the first more expensive than they save of the second."""
 
     def parts(self, entries: int) -> int:
         """Into how many blocks so many entries are cut; each is then three quarters full at the most."""

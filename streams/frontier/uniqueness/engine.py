@@ -111,7 +111,7 @@ class Engine:
         if not len(new):
             return Checked(new, np.empty(0, np.intp))
         keys, checks = keys_of(batch.server_hashes, batch.fingerprints)
-        facts = pack_facts(UrlState.WAITING, batch.depths, batch.priorities, batch.counts)
+        facts = pack_facts(UrlState.WAITING, batch.depths, batch.priorities, np.maximum(batch.counts, 1))
         order = arrange(keys, checks)
         found = Entries(keys[order], checks[order], facts[order])
         first = run_starts(found.keys, found.checks)
@@ -119,7 +119,7 @@ class Engine:
             order = order[first]
             found = Entries(found.keys[first], found.checks[first], fold_facts(found.facts, first))
         known, old_facts = self._look_up(found.keys, found.checks)
-        chance = chances(found.checks, salt, self._count_unit)
+        chance = chances(found.keys, salt, self._count_unit)
         facts = discover(known, old_facts, found.facts, chance, self._count_unit)
         self._pend(Entries(found.keys, found.checks, facts)[~known | (facts != old_facts)])
         new[order[~known]] = True

@@ -75,18 +75,18 @@ def fold_facts(packed: U32, first: npt.NDArray[np.intp]) -> U32:
     )
 
 
-def chances(checks: U32, salt: int, unit: int) -> U32:
+def chances(hashes: npt.NDArray[np.uint64], salt: int, unit: int) -> U32:
     """A number in ``[0, unit)`` for each URL, another one with another salt."""
     mixed = (salt * 0x9E3779B97F4A7C15 >> 16) & 0xFFFFFFFF
-    drawn = (checks ^ np.uint32(mixed)) * np.uint32(0x9E3779B1)
+    drawn = (hashes.astype(np.uint32) ^ np.uint32(mixed)) * np.uint32(0x9E3779B1)
     drawn ^= drawn >> np.uint32(15)
     drawn *= np.uint32(0x85EBCA77)
     return ((drawn >> np.uint32(16)) * np.uint32(unit)) >> np.uint32(16)
 
 
 def discover(known: npt.NDArray[np.bool_], old: U32, found: U32, chance: U32, unit: int) -> U32:
-    """What becomes of URLs' facts when they are found: ``old`` ones where ``known``; the count of ``found`` is how often they were."""
-    times = np.maximum(found & np.uint32(LARGEST_COUNT), np.uint32(1)) - ~known
+    """What becomes of URLs' facts when they are found: ``old`` ones where ``known``; the count of ``found`` is how often they were, at least 1."""
+    times = (found & np.uint32(LARGEST_COUNT)) - ~known
     units = (times + chance) // np.uint32(unit)
     old_or_new = np.where(known, old, found | np.uint32(LARGEST_COUNT))
     count = np.minimum(np.where(known, old & np.uint32(LARGEST_COUNT), np.uint32(0)) + units, np.uint32(LARGEST_COUNT))

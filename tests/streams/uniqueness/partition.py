@@ -1,0 +1,83 @@
+"""One partition as its owner lives with it: a real store, its changelog, and the engine above."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from gregor.state.options import SharedMemory, StoreOptions
+from gregor.state.packed import Mutation
+from gregor.state.replay import Identity, Replica
+from gregor.state.store import Store
+from schemas.changelog import Checkpoint
+from streams.frontier.uniqueness.blocks import Layout
+from streams.frontier.uniqueness.engine import Checked, Engine, Found
+from streams.frontier.uniqueness.state import FAMILIES, uniqueness_state
+
+SMALL = Layout(block_entries=6, delta_entries=2)
+Log = list[tuple[int, bytes | None]]
+Row = tuple[int, int, int, int, int]
+"""Server hash, fingerprint, depth, priority, count."""
+
+
+def found(rows: Sequence[Row]) -> Found:
+    columns = list(zip(*rows, strict=True)) or [()] * 5
+    return Found(
+        np.array(columns[0], np.uint64),
+        np.array(columns[1], np.uint64),
+        np.array(columns[2], np.uint16),
+        np.array(columns[3], np.uint8),
+        np.array(columns[4], np.uint32),
+    )
+
+
+class Partition:
+    """``log`` is what a broker would hold; ``first`` the offset it begins at once it was truncated."""
+
+    def __init__(self, folder: Path, layout: Layout = SMALL, count_unit: int = 1) -> None:
+        self.folder = folder
+        self.layout = layout
+        self.count_unit = count_unit
+        self.log: Log = []
+        self._open()
+
+    def _open(self) -> None:
+        options = StoreOptions(block_cache_bytes=1 << 20, write_buffer_bytes=1 << 20, memtable_bytes=1 << 18)
+        self.store = Store(self.folder, FAMILIES, SharedMemory(options))
+        identity = Identity(cluster="c", topic="t", crawl="x", partition=0)
+        self.replica = Replica.open(self.store, uniqueness_state(self.layout), identity)
+        self.state = self.replica.reader
+        self.engine = Engine(self.state, self.count_unit)
+
+    def check(self, rows: Sequence[Row]) -> Checked:
+        return self.engine.check(found(rows))
+
+    def commit(self, more: Sequence[Mutation] = ()) -> None:
+        records = self.replica.prepare([*self.engine.deltas(), *more], Checkpoint(sequence=0, positions={}))
+        at = len(self.log)
+        self.log += [(at + i, value) for i, (_, value) in enumerate(records)]
+        self.replica.apply_live(records, len(self.log))
+        self.engine.committed()
+
+    def restart(self) -> None:
+        self.store.close()
+        self._open()
+
+    def truncated_log(self) -> Log:
+        """What is left when everything that no restore needs is deleted."""
+        before = self.replica.truncate_before() or 0
+        return [(offset, value) for offset, value in self.log if offset >= before]
+
+    def contents(self) -> dict[str, dict[bytes, bytes]]:
+        return {family: dict(self.state.scan(family)) for family in FAMILIES}
+
+    def close(self) -> None:
+        self.store.close()
+
+
+def restored(folder: Path, log: Log, layout: Layout = SMALL) -> Partition:
+    """A partition made from nothing but a log."""
+    partition = Partition(folder, layout)
+    partition.replica.replay(log, log[-1][0] + 1 if log else 0)
+    partition.engine = Engine(partition.state, 1)
+    return partition
