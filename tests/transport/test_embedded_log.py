@@ -84,12 +84,12 @@ def test_cutting_keeps_every_output_in_its_place(outputs: list[Output]) -> None:
 
 
 def test_the_tail_forgets_the_oldest_beyond_its_limit() -> None:
-    tail = Tail(1000)
+    tail = Tail(10_000)
     for start in range(0, 100, 10):
         chunk = Chunk(AT, [Output("pages", 1, b"", bytes(30))] * 10, 300, 0)
         chunk.place(start)
         tail.add(chunk)
-        assert tail.bytes <= 1000
+        assert tail.bytes <= 10_000
     assert tail.find(AT, 90) is not None
     assert tail.find(AT, 60) is None
 

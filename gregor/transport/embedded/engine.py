@@ -22,6 +22,10 @@ from gregor.transport.embedded.settings import EmbeddedSettings
 from gregor.transport.port import Position, StageSpec, TopicPartition
 from schemas.topics import TOPICS, Topic
 
+MOST_REFUSALS: Final = 3
+"""A database that does not recover by itself, as after a full disk, ends the process; the next start finds what was committed."""
+_DISK: Final = "see that its disk is well and not full"
+
 
 class Packed(Struct, frozen=True):
     """Outputs of a commit, ready to be given their offsets."""
@@ -48,6 +52,7 @@ class Engine:
         self.ledger = Ledger(folder.store)
         self.closed = False
         self._witness = folder.witness
+        self._refused = 0
         self._written = folder.commits
         self._synced = folder.commits
         self._syncing = threading.Lock()
@@ -70,7 +75,8 @@ class Engine:
     def write(self, batch: WriteBatch, packed: Packed, changes: Changes | None) -> None:
         """The batch, the outputs and the changes of one stage, all of them or none; the caller holds the lock.
 
-        Raises UnknownOutcome when the database does not say which; what is in memory is then what the database holds.
+        Raises UnknownOutcome when the database does not say which; what is in memory is then what the database holds. Raises
+        TransportError when it keeps on doing so.
         """
         self.check_open()
         writer = self.store.writer(batch)
@@ -84,10 +90,14 @@ class Engine:
         try:
             self.store.write(batch)
         except Exception as error:  # rocksdict raises bare Exception for everything
+            self._refused += 1
+            if self._refused >= MOST_REFUSALS:
+                raise TransportError(
+                    f"{self.store.path} refused {self._refused} batches in a row: {error}", remedy=_DISK
+                ) from error
             self._read_again()
-            raise UnknownOutcome(
-                f"{self.store.path} refused a batch: {error}", remedy="see that its disk is well and not full"
-            ) from error
+            raise UnknownOutcome(f"{self.store.path} refused a batch: {error}", remedy=_DISK) from error
+        self._refused = 0
         self._written += 1
         self._witness.written(self._written)
         self.log.written(packed.chunks, ends, passed)
@@ -140,14 +150,13 @@ class Engine:
         """What every reader has left behind, where that is worth a deletion."""
         passed: dict[TopicPartition, int] = {}
         now = self.clock()
-        for at in changes.positions:
-            must = self._trimmed.get(at.topic)
-            if must is None:
+        trimmed = self._trimmed.keys() & {at.topic for at in changes.positions}
+        others = {topic: (self._trimmed[topic] | self.ledger.readers(topic)) - {changes.stage} for topic in trimmed}
+        for at, position in changes.positions.items():
+            if at.topic not in trimmed:
                 continue
-            readers = must | self.ledger.readers(at.topic)
-            others = (self.ledger.position(stage, at) or Position(0) for stage in readers if stage != changes.stage)
-            slowest = min((position.offset for position in others), default=changes.positions[at].offset)
-            slowest = min(slowest, changes.positions[at].offset)
+            held = [self.ledger.position(stage, at) or Position(0) for stage in others[at.topic]]
+            slowest = min(one.offset for one in (position, *held))
             gone = slowest - self.log.first(at)
             due = now - self._trimmed_at.setdefault(at, now) >= self._settings.trim_seconds
             if gone >= self._settings.trim_records or (gone > 0 and due):

@@ -6,7 +6,7 @@ transport's lock from ``append`` to ``appended``, which is what orders a partiti
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from gregor.errors import CorruptState, TopologyError
 from gregor.state.store import META, StateWriter, Store
@@ -26,10 +26,13 @@ from gregor.transport.embedded.layout import (
     unpack_ends_key,
 )
 from gregor.transport.port import InvalidCommit, Output, Record, TopicPartition
+from schemas.codec import LARGEST_RECORD
 from schemas.topics import BY_NAME
 
 CHUNK_BYTES: Final = 64 * 1024
 """A chunk is closed beyond this: large enough to make puts rare, small enough that a reader of a few records does not unpack many."""
+RECORD_OVERHEAD: Final = 300
+"""Bytes that Python needs for a record beside its key, value and header."""
 AHEAD_BYTES: Final = 1024 * 1024
 """What a reader that lags behind takes from RocksDB at a time."""
 
@@ -37,44 +40,36 @@ AHEAD_BYTES: Final = 1024 * 1024
 class Chunk:
     """Consecutive records of one partition: as they were handed over, until the first reader wants them as records."""
 
-    __slots__ = ("_outputs", "_records", "_time_ms", "at", "bytes", "count", "end", "start")
+    __slots__ = ("_held", "_time_ms", "at", "bytes", "count", "end", "start")
 
-    def __init__(self, at: TopicPartition, outputs: Sequence[Output], size: int, time_ms: int) -> None:
+    def __init__(self, at: TopicPartition, held: Sequence[Output] | list[Record], size: int, time_ms: int = 0) -> None:
         self.at = at
-        self.start = 0
-        self.count = len(outputs)
-        self.end = self.count
+        self.count = len(held)
         self.bytes = size
-        self._outputs: Sequence[Output] | None = outputs
-        self._records: list[Record] | None = None
+        # One attribute, replaced whole: two readers may both turn it into records, and either result is as good.
+        self._held = held
         self._time_ms = time_ms
-
-    @classmethod
-    def unpacked(cls, at: TopicPartition, records: list[Record], size: int) -> "Chunk":
-        chunk = cls(at, (), size, 0)
-        chunk.start, chunk.count, chunk.end = records[0].offset, len(records), records[-1].offset + 1
-        chunk._outputs, chunk._records = None, records
-        return chunk
+        self.place(0)
 
     def place(self, start: int) -> None:
         self.start, self.end = start, start + self.count
 
     def packed(self) -> bytes:
-        return pack_chunk(self._outputs or (), self._time_ms)
+        return pack_chunk(cast(Sequence[Output], self._held), self._time_ms)
 
     @property
     def records(self) -> list[Record]:
-        records, outputs = self._records, self._outputs
-        if records is None:
-            topic, partition = self.at
-            time_ms = self._time_ms
-            records = [
-                Record(topic, partition, offset, output.key, output.value, output.header, time_ms)
-                for offset, output in enumerate(outputs or (), self.start)
-            ]
-            # Two readers may both come here; either list is as good as the other.
-            self._records = records
-            self._outputs = None
+        held = self._held
+        if isinstance(held[0], Record):
+            return cast(list[Record], held)
+        outputs = cast(Sequence[Output], held)
+        topic, partition = self.at
+        time_ms = self._time_ms
+        records = [
+            Record(topic, partition, offset, output.key, output.value, output.header, time_ms)
+            for offset, output in enumerate(outputs, self.start)
+        ]
+        self._held = records
         return records
 
 
@@ -92,6 +87,8 @@ def cut(outputs: Sequence[Output], time_ms: int) -> list[Chunk]:
         found[1].append(len(output.key) + len(output.value) + (len(header) if header else 0))
     for (topic, partition), (records, sizes) in gathered.items():
         at = TopicPartition(topic, partition)
+        if max(sizes) > LARGEST_RECORD:
+            raise InvalidCommit(f"a record for {topic} has {max(sizes)} bytes, expected at most {LARGEST_RECORD}")
         begin = size = 0
         for number, one in enumerate(sizes, 1):
             size += one
@@ -104,7 +101,7 @@ def cut(outputs: Sequence[Output], time_ms: int) -> list[Chunk]:
 
 
 class Tail:
-    """The newest chunks of the topics that somebody reads, oldest first out, never more than ``limit`` bytes."""
+    """The newest chunks of the topics that somebody reads, oldest first out, never more than ``limit`` bytes of memory."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -119,11 +116,11 @@ class Tail:
     def add(self, chunk: Chunk) -> None:
         self._chunks[chunk.at, chunk.start] = chunk
         self._order.append(chunk)
-        self.bytes += chunk.bytes
+        self.bytes += _memory(chunk)
         while self.bytes > self._limit:
             oldest = self._order.popleft()
             del self._chunks[oldest.at, oldest.start]
-            self.bytes -= oldest.bytes
+            self.bytes -= _memory(oldest)
 
     def clear(self) -> None:
         self._chunks.clear()
@@ -246,7 +243,14 @@ class Log:
 
     def _stored(self, at: TopicPartition, offset: int) -> Iterator[Chunk]:
         for key, data in self._view.scan(_family(at.topic), chunk_key(at, offset), chunks_end(at)):
-            yield Chunk.unpacked(at, unpack_chunk(at, last_offset(key), data), len(data))
+            records = unpack_chunk(at, last_offset(key), data)
+            chunk = Chunk(at, records, len(data))
+            chunk.place(records[0].offset)
+            yield chunk
+
+
+def _memory(chunk: Chunk) -> int:
+    return chunk.bytes + RECORD_OVERHEAD * chunk.count
 
 
 def _family(topic: str) -> str:
