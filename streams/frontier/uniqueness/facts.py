@@ -85,7 +85,10 @@ def chances(hashes: npt.NDArray[np.uint64], salt: int, unit: int) -> U32:
 
 
 def discover(known: npt.NDArray[np.bool_], old: U32, found: U32, chance: U32, unit: int) -> U32:
-    """What becomes of URLs' facts when they are found: ``old`` ones where ``known``; the count of ``found`` is how often they were, at least 1."""
+    """What becomes of URLs' facts when they are found: ``old`` ones where ``known``.
+
+    The count of ``found`` is how often each was, at least 1.
+    """
     times = (found & np.uint32(LARGEST_COUNT)) - ~known
     units = (times + chance) // np.uint32(unit)
     old_or_new = np.where(known, old, found | np.uint32(LARGEST_COUNT))

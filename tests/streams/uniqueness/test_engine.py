@@ -87,7 +87,9 @@ def expect_same(live: Partition, model: Known) -> None:
         for i, url in enumerate(everything)
         if known[i]
     }
-    assert stored == {url: (state, depth, priority, min(count, 255)) for url, (state, depth, priority, count) in model.items()}
+    assert stored == {
+        url: (state, depth, priority, min(count, 255)) for url, (state, depth, priority, count) in model.items()
+    }
 
 
 def play(live: Partition, model: Model, script: list[tuple[str, object]]) -> None:
@@ -99,8 +101,8 @@ def play(live: Partition, model: Model, script: list[tuple[str, object]]) -> Non
             assert isinstance(argument, tuple)
             moved, state = argument
             columns = list(zip(*moved, strict=True)) or [(), ()]
-            arrays = (np.array(column, np.uint64) for column in columns)
-            assert live.engine.move(*arrays, state).tolist() == model.move(moved, state)
+            hashes, prints = (np.array(column, np.uint64) for column in columns)
+            assert live.engine.move(hashes, prints, state).tolist() == model.move(moved, state)
         elif step == "commit":
             live.commit()
             model.commit()
