@@ -12,11 +12,10 @@ from aiohttp import (
     ClientError,
     ClientOSError,
     ClientPayloadError,
-    ClientResponseError,
     InvalidURL,
     ServerDisconnectedError,
 )
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_exceptions import ContentLengthError, HttpProcessingError, TransferEncodingError
 
 from schemas.fetched import Outcome
 from workers.fetcher.addresses import AddressRefused
@@ -25,6 +24,7 @@ from workers.fetcher.body import NO_BODY
 from workers.fetcher.decode import DecodingFailed
 from workers.fetcher.port import Exchange
 
+_INCOMPLETE: Final = (ContentLengthError, TransferEncodingError)
 _log: Final = logging.getLogger("gregor.fetcher")
 
 
@@ -34,17 +34,11 @@ def failure_of(error: Exception, attempt: Attempt) -> Exchange:
         return attempt.ended("address-refused", attempt.refused or str(error))
     if isinstance(error, TimeoutError):
         return timeout_of(attempt)
-    if isinstance(error, DecodingFailed):
-        body = attempt.reader.so_far("length") if attempt.reader is not None else NO_BODY
-        return attempt.ended("protocol", str(error), body)
-    if isinstance(error, ClientPayloadError):
-        broken = isinstance(error.__cause__, HttpProcessingError) and "length" not in str(error.__cause__).lower()
-        body = attempt.reader.so_far("disconnect") if attempt.reader is not None else NO_BODY
-        return attempt.ended("protocol" if broken else "disconnected", _said(error), body)
+    body = attempt.reader.so_far("disconnect") if attempt.reader is not None else NO_BODY
     outcome = _outcome(error)
     if outcome == "internal":
         _log.error("a request failed inside of gregor", exc_info=error, extra={"server": attempt.request.server})
-    return attempt.ended(outcome, _said(error))
+    return attempt.ended(outcome, _said(error), body)
 
 
 def timeout_of(attempt: Attempt) -> Exchange:
@@ -54,6 +48,10 @@ def timeout_of(attempt: Attempt) -> Exchange:
 
 def _outcome(error: Exception) -> Outcome:
     match error:
+        case ClientPayloadError():
+            # Broken chunks are a fault of the server, missing ones may be the network's.
+            broken = isinstance(error.__cause__, HttpProcessingError) and not isinstance(error.__cause__, _INCOMPLETE)
+            return "protocol" if broken else "disconnected"
         case ClientConnectorDNSError():
             return "dns"
         case ClientConnectorCertificateError() | ClientConnectorSSLError() | ssl.SSLError():
@@ -62,11 +60,12 @@ def _outcome(error: Exception) -> Outcome:
             return "connect"
         case ServerDisconnectedError() | ClientOSError() | ConnectionError():
             return "disconnected"
-        case ClientResponseError() | InvalidURL() | ClientError():
+        case HttpProcessingError() | DecodingFailed() | InvalidURL() | ClientError():
             return "protocol"
     return "internal"
 
 
 def _said(error: Exception) -> str:
-    text = str(error.__cause__ or error) or type(error).__name__
-    return text if not isinstance(error, ClientResponseError) else error.message
+    if isinstance(error, HttpProcessingError):
+        return error.message
+    return str(error.__cause__ or error) or type(error).__name__

@@ -12,7 +12,7 @@ import socket
 import ssl
 import time
 from collections import OrderedDict
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -27,6 +27,7 @@ from workers.fetcher.addresses import AddressGuard, AddressRefused
 from workers.fetcher.attempt import BODY, FIRST_BYTE, Attempt, current_attempt
 from workers.fetcher.body import BodyReader
 from workers.fetcher.failure import failure_of, timeout_of
+from workers.fetcher.handler import HeadFirstHandler
 from workers.fetcher.outcome import outcome_of, type_wanted
 from workers.fetcher.port import Exchange, Headers, Request
 from workers.fetcher.resolver import CachingResolver, TimedResolver
@@ -74,6 +75,8 @@ class AiohttpFetch:
             keepalive_timeout=KEEP_ALIVE_S,
             socket_factory=self._socket,
         )
+        handler: type[ResponseHandler] = HeadFirstHandler
+        self._connector._factory = partial(handler, loop=asyncio.get_running_loop())
         # It makes no request; requests, which tell the connector where to connect, cannot be made without one.
         self._session = ClientSession(connector=self._connector, connector_owner=False)
 

@@ -88,7 +88,14 @@ class Surroundings:
     """Lives in the fetching thread, except where said otherwise."""
 
     def __init__(
-        self, config: Config, placement: Placement, worker: str, port: FetchPort, env: Mapping[str, str] = os.environ
+        self,
+        config: Config,
+        placement: Placement,
+        worker: str,
+        port: FetchPort,
+        *,
+        types: tuple[str, ...] = (),
+        env: Mapping[str, str] = os.environ,
     ) -> None:
         self.config = config
         self.placement = placement
@@ -102,6 +109,7 @@ class Surroundings:
         self.paused_servers: frozenset[str] = frozenset()
         self._base = {"User-Agent": config.user_agent_header, "Accept": ACCEPT, "Accept-Encoding": ACCEPT_ENCODING}
         self._env = env
+        self._types = tuple(one.lower() for one in types)
         self._caps: dict[tuple[int, OrderKind], Caps] = {}
 
     def now_ms(self) -> int:
@@ -119,6 +127,7 @@ class Surroundings:
                 body_bytes=self.config.robots.max_bytes if kind == "robots" else body,
                 header_bytes=fetch.max_header_bytes,
                 headers=fetch.max_headers,
+                types=() if kind == "robots" else self._types,
             )
         return self._caps[key]
 

@@ -1,0 +1,435 @@
+"""Servers that misbehave, one small class for each way of doing so."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import struct
+import zlib
+from collections.abc import Callable
+from typing import ClassVar, Final
+
+import brotli  # type: ignore[import-untyped]
+from backports import zstd
+
+from tests.hostile.web import Server
+
+MIB: Final = 1024 * 1024
+
+
+def response(body: bytes = b"", *headers: str, status: str = "200 OK") -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode("latin-1") + body
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
+    """Close with RST instead of FIN."""
+    sock = writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+class Answers(Server):
+    """Answers every request with the same bytes, and keeps the connection."""
+
+    bytes_: ClassVar[bytes] = response(b"hello")
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            await self.request(reader)
+            writer.write(self.bytes_)
+            await writer.drain()
+
+
+class AnswersAndCloses(Server):
+    bytes_: ClassVar[bytes] = b""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        writer.write(self.bytes_)
+
+
+class NeverAccepts(Server):
+    """Listens with a full backlog: the handshake is never finished."""
+
+    async def open(self, port: int = 0) -> None:
+        self._socket = socket.socket()
+        self._socket.bind((self.host, port))
+        self._socket.listen(0)
+        self.port = self._socket.getsockname()[1]
+        self._fillers = []
+        for _ in range(3):
+            filler = socket.socket()
+            filler.setblocking(False)
+            filler.connect_ex((self.host, self.port))
+            self._fillers.append(filler)
+
+    async def close(self) -> None:
+        for one in (*self._fillers, self._socket):
+            one.close()
+
+
+class NeverAnswers(Server):
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        await asyncio.Event().wait()
+
+
+class SlowHeaders(Server):
+    """One byte of the headers every 50 ms, without end."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        while True:
+            writer.write(b"a")
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+
+class SlowBody(Server):
+    """One byte of the body every 50 ms, without end."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        while True:
+            writer.write(b"a")
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+
+class EndlessInformation(Server):
+    """100 Continue, for ever."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        while True:
+            writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+
+class EndlessBody(Server):
+    """No length, no end; ``sent`` says how much went out before the reader hung up."""
+
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        writer.write(self.head)
+        while True:
+            writer.write(b"x" * 65536)
+            await writer.drain()
+            self.sent += 65536
+
+
+class EndlessHeaders(Server):
+    """Short headers without end."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            writer.write(b"X-More: and more\r\n" * 100)
+            await writer.drain()
+
+
+class EndlessHeader(Server):
+    """One header without end."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+        while True:
+            writer.write(b"a" * 65536)
+            await writer.drain()
+
+
+class EndlessStatusLine(Server):
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        writer.write(b"HTTP/1.1 200 ")
+        while True:
+            writer.write(b"a" * 65536)
+            await writer.drain()
+
+
+class ManyLongHeaders(Answers):
+    """Each header within its cap, all of them together not."""
+
+    bytes_ = response(b"", *(f"X-{number}: {'v' * 1900}" for number in range(20)))
+
+
+class TooManyHeaders(Answers):
+    bytes_ = response(b"", *(f"X-{number}: v" for number in range(200)))
+
+
+class ShortBody(AnswersAndCloses):
+    """Promises more than it sends."""
+
+    bytes_ = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this"
+
+
+class LongBody(Answers):
+    """Sends more than it promises, on a connection that goes on."""
+
+    bytes_ = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello and more"
+
+
+class NegativeLength(AnswersAndCloses):
+    bytes_ = b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello"
+
+
+class HugeLength(AnswersAndCloses):
+    bytes_ = b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999999\r\n\r\nhello"
+
+
+class LargeLength(AnswersAndCloses):
+    """A terabyte is announced."""
+
+    bytes_ = b"HTTP/1.1 200 OK\r\nContent-Length: 1099511627776\r\n\r\nhello"
+
+
+class WordyLength(AnswersAndCloses):
+    bytes_ = b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello"
+
+
+class TwoLengths(AnswersAndCloses):
+    bytes_ = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"
+
+
+class BadChunks(AnswersAndCloses):
+    bytes_ = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nZZ\r\nmore\r\n0\r\n\r\n"
+
+
+class HugeChunk(AnswersAndCloses):
+    bytes_ = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffffff\r\nhello"
+
+
+class UnfinishedChunks(AnswersAndCloses):
+    bytes_ = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+
+
+class EndlessTrailers(Server):
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n")
+        while True:
+            writer.write(b"X-Trailer: " + b"t" * 1000 + b"\r\n")
+            await writer.drain()
+
+
+class BrokenGzip(Answers):
+    bytes_ = response(gzip.compress(b"hello" * 10_000)[:20] + b"\xff" * 100, "Content-Encoding: gzip")
+
+
+class NotGzip(Answers):
+    bytes_ = response(b"<html>not compressed at all</html>", "Content-Encoding: gzip")
+
+
+class UnfinishedGzip(Answers):
+    bytes_ = response(gzip.compress(bytes(range(256)) * 40)[:-12], "Content-Encoding: gzip")
+
+
+class UnknownCoding(Answers):
+    bytes_ = response(b"hello", "Content-Encoding: rot13")
+
+
+class ManyCodings(Answers):
+    bytes_ = response(b"hello", "Content-Encoding: gzip, gzip, gzip, gzip")
+
+
+class ManyMembers(Answers):
+    """A gzip body of thousands of empty members."""
+
+    bytes_ = response(gzip.compress(b"") * 3000, "Content-Encoding: gzip")
+
+
+def _bomb(compress: Callable[[bytes], bytes], coding: str) -> bytes:
+    return response(compress(bytes(32 * MIB)), f"Content-Encoding: {coding}")
+
+
+class GzipBomb(Answers):
+    bytes_ = _bomb(lambda data: gzip.compress(data, 9), "gzip")
+
+
+class DeflateBomb(Answers):
+    bytes_ = _bomb(lambda data: zlib.compress(data, 9), "deflate")
+
+
+class BrotliBomb(Answers):
+    bytes_ = _bomb(lambda data: bytes(brotli.compress(data, quality=5)), "br")
+
+
+class ZstdBomb(Answers):
+    bytes_ = _bomb(zstd.compress, "zstd")
+
+
+class DoubleBomb(Answers):
+    bytes_ = _bomb(lambda data: gzip.compress(gzip.compress(data)), "gzip, gzip")
+
+
+class ZstdWindow(Answers):
+    """Asks its reader for a window of 128 MiB, to hold five bytes."""
+
+    bytes_ = response(bytes.fromhex("28b52ffd 00 88 290000") + b"hello", "Content-Encoding: zstd")
+
+
+class RedirectLoop(Answers):
+    bytes_ = response(b"", "Location: /", status="302 Found")
+
+
+class RedirectToFile(Answers):
+    bytes_ = response(b"", "Location: file:///etc/passwd", status="302 Found")
+
+
+class RedirectNowhere(Answers):
+    bytes_ = response(b"", status="302 Found")
+
+
+class ResetsOnConnect(Server):
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reset(writer)
+
+
+class ResetsAfterRequest(Server):
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        reset(writer)
+
+
+class ResetsInHeaders(Server):
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+        reset(writer)
+
+
+class ResetsInBody(Server):
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+        reset(writer)
+
+
+class ClosesOnConnect(Server):
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        return
+
+
+class ClosesAfterRequest(AnswersAndCloses):
+    bytes_ = b""
+
+
+class ClosesIdle(Server):
+    """Answers one request, and closes the kept-alive connection when the next one arrives."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.request(reader)
+        writer.write(response(b"hello"))
+        await writer.drain()
+        await self.request(reader)
+
+
+class SpeaksUnasked(Server):
+    """Answers, and then sends another answer that nobody asked for."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            await self.request(reader)
+            writer.write(response(b"true"))
+            await writer.drain()
+            await asyncio.sleep(0.02)
+            writer.write(response(b"false"))
+            await writer.drain()
+
+
+class NoContentWithBody(Answers):
+    bytes_ = b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello"
+
+
+class NotModifiedWithBody(Answers):
+    bytes_ = b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nhello"
+
+
+class NotHttp(AnswersAndCloses):
+    bytes_ = b"220 mail.example.org ESMTP\r\n"
+
+
+class BinaryNoise(AnswersAndCloses):
+    bytes_ = bytes(range(256)) * 8
+
+
+class StatusOutOfRange(AnswersAndCloses):
+    bytes_ = b"HTTP/1.1 999 Go away\r\nContent-Length: 0\r\n\r\n"
+
+
+class Upgrades(AnswersAndCloses):
+    bytes_ = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+
+
+class NulInHeaders(AnswersAndCloses):
+    bytes_ = b"HTTP/1.1 200 OK\r\nX-Nul: a\0b\r\nContent-Length: 5\r\n\r\nhello"
+
+
+class InvalidBytes(Answers):
+    """Bytes that are no UTF-8 in the reason, in headers and in the body."""
+
+    bytes_ = (
+        b'HTTP/1.1 200 \xff\xfe\r\nX-Bad: \xff\xfe\xed\xa0\x80\r\nETag: "\xff"\r\n'
+        b"Content-Type: text/html; charset=\xff\r\nContent-Length: 4\r\n\r\n\xff\x00\xfe\xed"
+    )
+
+
+class LoneCarriageReturns(AnswersAndCloses):
+    bytes_ = b"HTTP/1.1 200 OK\rX-A: b\r\nContent-Length: 0\r\n\r\n"
+
+
+class FoldedHeader(AnswersAndCloses):
+    """A header whose value goes on in the next line."""
+
+    bytes_ = b"HTTP/1.1 200 OK\r\nX-Folded: a\r\n Set-Cookie: b=c\r\nContent-Length: 5\r\n\r\nhello"
+
+
+class Image(Answers):
+    bytes_ = response(b"\x89PNG", "Content-Type: image/png")
+
+
+class Busy(Answers):
+    bytes_ = response(b"", "Retry-After: 120", status="429 Too Many Requests")
+
+
+class BusyUntil(Answers):
+    bytes_ = response(b"", "Retry-After: Wed, 21 Oct 2065 07:28:00 GMT", status="429 Too Many Requests")
+
+
+class BusyNonsense(Answers):
+    bytes_ = response(b"", "Retry-After: when hell freezes over \xff", status="429 Too Many Requests")
+
+
+class Unavailable(Answers):
+    bytes_ = response(b"", "Retry-After: 5", status="503 Service Unavailable")
+
+
+class HtmlRobots(Answers):
+    bytes_ = response(b"<!doctype html><html><body>Page not found</body></html>", "Content-Type: text/html")
+
+
+class HugeRobots(Answers):
+    """10 MB, of which the first lines matter."""
+
+    bytes_ = response(b"User-agent: *\nDisallow: /private\n" + b"Disallow: /x\n" * 800_000)
+
+
+class BinaryRobots(Answers):
+    bytes_ = response(bytes(range(256)) * 100 + b"\nUser-agent: *\nDisallow: /secret\0\xff\n")
