@@ -1,7 +1,8 @@
 """What every engine of the uniqueness benchmarks can do."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,8 @@ class Urls(Struct, frozen=True):
 
     server_hashes: U64
     fingerprints: U64
+    texts: npt.NDArray[np.bytes_] | None = None
+    """See ``bench.engines.text``."""
 
     def __len__(self) -> int:
         return len(self.fingerprints)
@@ -44,3 +47,10 @@ class UniquenessEngine(Protocol):
     def stats(self) -> Stats: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class BulkLoading(Protocol):
+    """An engine that can be filled faster than by asking; every URL is new, each occurs once, and nothing was stored before."""
+
+    def load(self, batches: Iterable[Urls]) -> None: ...

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from gregor.config.frontier import Frontier, Retry, Revisit, Traps
+
 MIB = 1024 * 1024
 
 Delay = Annotated[float, Meta(ge=0, le=86_400)]
@@ -283,6 +285,10 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
     checkpoint: Checkpoint = Checkpoint()
     fetch: Fetch = Fetch()
     robots: Robots = Robots()
+    frontier: Frontier = Frontier()
+    retry: Retry = Retry()
+    revisit: Revisit = Revisit()
+    traps: Traps = Traps()
     server: tuple[ServerRule, ...] = ()
 
 
