@@ -1,8 +1,8 @@
 """URLs as a crawl finds them: most links stay on the servers that are being crawled, the rest goes anywhere.
 
-The store holds servers of lognormal sizes (a thousand URLs on average, a few of a hundred thousand). A batch has pages of some servers, drawn with a
-probability proportional to their size, ``LINKS_PER_SERVER`` links each; a share ``beta`` of all links is stray: to any URL of the store,
-all equally likely, which is the worst case for locality. A share ``p`` of both is new.
+The store holds servers of lognormal sizes: a thousand URLs on average, a few of a hundred thousand. A batch has pages of some servers,
+drawn with a probability proportional to their size, ``LINKS_PER_SERVER`` links each; a share ``beta`` of all links is stray: to any
+URL of the store, all equally likely, which is the worst case for locality. A share ``p`` of both is new.
 """
 
 from collections.abc import Iterator
@@ -48,9 +48,14 @@ class Web:
         self.stored = stored
 
     def fill(self, size: int) -> Iterator[Urls]:
-        """Everything that is stored, once, server after server."""
+        """Everything that is stored, once: nine tenths server after server, the rest scattered as in a store that has grown."""
         for at in range(0, self.stored, size):
-            yield self._urls(np.arange(at, min(at + size, self.stored)))
+            numbers = np.arange(at, min(at + size, self.stored))
+            yield self._urls(numbers[numbers % 100 >= 10])
+        for part in range(10):
+            numbers = np.arange(part, self.stored, 100)
+            for at in range(0, len(numbers), size):
+                yield self._urls(numbers[at : at + size])
 
     def batch(self, size: int) -> Urls:
         """The next links found."""
@@ -64,6 +69,26 @@ class Web:
         sizes = np.maximum(self._ends[server] - self._begins[server], 1)
         numbers[~stray] = self._begins[server] + (random.random(local) * sizes).astype(np.int64)
         return self._urls(numbers, random.random(size) < self._p_new)
+
+    def cycle(self, size: int, repository: int, repositories: int) -> Urls:
+        """A crawling cycle of VEUNIQ's scheduler: a tenth are pages of one repository just crawled, the rest their links.
+
+        The pages are known. Of the links a share ``beta`` is stray, the others stay within the repository; a share ``p`` is new.
+        """
+        random = self._random
+        hashed = (self._hashes & np.uint64(0xFFF)).astype(np.int64) * repositories >> 12
+        first, last = np.searchsorted(hashed, [repository, repository + 1])
+        if first == last:
+            raise ValueError(
+                f"repository {repository} of {repositories} has no server; expected fewer repositories or more URLs"
+            )
+        begin, end = int(self._begins[first]), max(int(self._ends[last - 1]), int(self._begins[first]) + 1)
+        numbers = random.integers(begin, end, size)
+        stray = random.random(size) < self._beta
+        new = random.random(size) < self._p_new * size / (size - size // 10)
+        stray[: size // 10] = new[: size // 10] = False
+        numbers[stray] = random.integers(0, self.stored, int(np.count_nonzero(stray)))
+        return self._urls(numbers, new)
 
     def _server_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         return np.searchsorted(self._ends, numbers, side="right")

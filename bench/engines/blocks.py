@@ -93,8 +93,11 @@ class Blocks:
         self._batches += 1
         return self._engine.check(found, self._batches).new
 
+    def _deltas(self) -> list[bytes]:
+        return [mutation.delta for mutation in self._engine.deltas()]
+
     def checkpoint(self) -> None:
-        deltas = [mutation.delta for mutation in self._engine.deltas()]
+        deltas = self._deltas()
         batch = self._store.begin()
         writer = CountedWriter(self._store.writer(batch))
         apply_all(self._layout, FAMILIES, self._state, deltas, writer)
