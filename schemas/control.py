@@ -5,44 +5,64 @@ from typing import Literal
 
 from msgspec import Struct
 
-from schemas.codec import decoder
+from schemas.codec import Integer, decoder
 
 
 class Layout(Struct, frozen=True, kw_only=True, tag="layout"):
     """Key ``layout``: {N, P}, fixed when the topics are made; a worker that finds other counts exits and says why."""
 
-    repositories: int
-    partitions: int
+    repositories: Integer
+    """N: repositories that servers are hashed to."""
+    partitions: Integer
+    """P: partitions of every topic that is split by server."""
     partition_by: Literal["server", "domain"] = "server"
+    """What is hashed: the server (the default), or its registered domain."""
 
 
 class Pause(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="pause"):
     """Key ``crawl`` or ``server:NAME``: whether work is held back."""
 
     paused: bool
+    """True: no new orders; false: go on."""
     server: str = ""
-    """Empty: the whole crawl."""
+    """The server that is meant; empty: the whole crawl."""
     by: str = ""
-    """Who asked, for people."""
-    since_ms: int = 0
+    """Who asked, for people; empty: not said."""
+    since_ms: Integer = 0
+    """When it was asked, milliseconds since 1970; 0: not known."""
 
 
 class Limits(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="limits"):
-    """Key ``limits``: stops the whole crawl when reached; 0: no limit."""
+    """Key ``limits``: stops the whole crawl when reached."""
 
-    max_pages: int = 0
-    until_ms: int = 0
+    max_pages: Integer = 0
+    """Pages of the whole crawl; 0: no limit."""
+    until_ms: Integer = 0
+    """Moment after which no order is made, milliseconds since 1970; 0: no limit."""
 
 
 class ConfigVersion(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="config"):
     """Key ``config``: the configuration that is in force."""
 
     version: str
+    """Digest of the effective configuration."""
     text: str = ""
     """The TOML as given, without secrets; empty: defaults."""
+    since_ms: Integer = 0
+    """When it came into force, milliseconds since 1970; 0: not known."""
+
+
+class SeedScope(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="seed-scope"):
+    """Key ``scope:HOST``: a seed was redirected to this server, which belongs to the scope from then on."""
+
+    server: str
+    seed: int = 0
+    """Number of the seed, in the order given by the user."""
+    url: str = ""
+    """The URL that redirected there."""
     since_ms: int = 0
 
 
-Control = Layout | Pause | Limits | ConfigVersion
+Control = Layout | Pause | Limits | ConfigVersion | SeedScope
 
 decode_control: Callable[[bytes | None], Control] = decoder(Control, "Control")  # type: ignore[arg-type]

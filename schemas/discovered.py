@@ -5,9 +5,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from schemas.codec import decoder
+from schemas.codec import Integer, decoder
 
-LinkKind = Literal["seed", "link", "redirect", "canonical", "alternate", "requisite", "sitemap", "feed", "refresh"]
+LinkKind = Literal[
+    "seed", "link", "redirect", "canonical", "alternate", "requisite", "sitemap", "feed", "refresh", "repetition"
+]
+"""How a link was found. ``repetition``: not a discovery; every path was discovered before, ``counts`` says how often it was met since."""
 
 
 class Rel(IntFlag):
@@ -29,31 +32,41 @@ class Discovered(Struct, frozen=True, omit_defaults=True, kw_only=True):
     paths: tuple[str, ...]
     """Path and query of each link, canonical, starting with "/"."""
     scheme: Literal["http", "https"] = "https"
+    """Scheme of all targets."""
     kind: LinkKind = "link"
-    flags: tuple[int, ...] = ()
+    """How the links were found."""
+    flags: tuple[Integer, ...] = ()
     """Bits of ``Rel``; empty: no link carries any."""
-    counts: tuple[int, ...] = ()
+    counts: tuple[Integer, ...] = ()
     """How often the page (or, for a repetition record, the filter) saw the link; empty: once each."""
-    lastmods_ms: tuple[int, ...] = ()
-    """A sitemap's ``lastmod``; 0 or empty: not said."""
-    depth: int = 1
+    lastmods_ms: tuple[Integer, ...] = ()
+    """A sitemap's ``lastmod``, milliseconds since 1970; 0 or empty: not said."""
+    depth: Integer = 1
     """Depth of the targets, as counted by paper 003: 1 for seeds and across domains, referrer + 1 within a domain."""
-    hops: int = 0
+    hops: Integer = 0
     """Links followed from the seed to here, whatever the domains; 0: a seed."""
-    off_site: int = 0
-    """How many of those hops crossed registered domains."""
-    redirects: int = 0
+    off_site: Integer = 0
+    """How many of those hops crossed registered domains; 0: none."""
+    redirects: Integer = 0
     """Redirects followed in a row to get here; 0: none."""
-    seed: int = 0
-    """Number of the seed that this chain began with, in the order given by the user."""
+    seed: Integer = 0
+    """Number of the seed that this chain began with, in the order given by the user, from 0."""
     internal: bool = True
     """Whether the page and its targets share a registered domain."""
     referrer: str = ""
     """URL of the page; empty for seeds."""
     referrer_lease: str = ""
     """Lease under which the page was fetched, so that a repeated record is known; empty for seeds."""
-    found_ms: int = 0
-    """When the links were found; 0: not known."""
+    found_ms: Integer = 0
+    """When the links were found, milliseconds since 1970; 0: not known."""
+
+    def __post_init__(self) -> None:
+        for parallel in (self.flags, self.counts, self.lastmods_ms):
+            if parallel and len(parallel) != len(self.paths):
+                raise ValueError(
+                    f"expected as many flags, counts and lastmods_ms as paths, or none; found {len(parallel)} "
+                    f"for {len(self.paths)} paths"
+                )
 
 
 decode_discovered = decoder(Discovered)

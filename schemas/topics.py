@@ -13,8 +13,11 @@ class Topic(Struct, frozen=True, kw_only=True):
     """One row of the table."""
 
     name: str
+    """Without the crawl's prefix."""
     carries: str
+    """What one record is."""
     key: str
+    """What its records are keyed by."""
     partitions: int = 0
     """0: exactly P of the crawl, so that it is split like ``discovered``; otherwise this many."""
     cleanup: Literal["delete", "compact"] = "delete"
@@ -22,7 +25,9 @@ class Topic(Struct, frozen=True, kw_only=True):
     max_message_bytes: int = LARGEST_RECORD + 64 * 1024
     """The largest value, and room for its key, its facts and Kafka's framing."""
     written_by: tuple[Stage, ...]
+    """Who appends to it."""
     read_by: tuple[Stage, ...]
+    """Which of ours read it; empty: it is for users."""
     trimmed_when_passed: bool = False
     """On the embedded transport, whether records go away once every reader has passed them."""
 
@@ -51,7 +56,7 @@ TOPICS: Final = (
         carries="the results of one order",
         key="server",
         written_by=("fetcher",),
-        read_by=("frontier", "views"),
+        read_by=("frontier", "extractor", "views"),
     ),
     Topic(
         name="pages",
@@ -102,11 +107,11 @@ TOPICS: Final = (
     ),
     Topic(
         name="control",
-        carries="layout, pauses, limits, configuration version",
-        key="layout, crawl, limits, config or server:NAME",
+        carries="layout, pauses, limits, configuration version, servers that seeds were redirected to",
+        key="layout, crawl, limits, config, server:NAME or scope:NAME",
         partitions=1,
         cleanup="compact",
-        written_by=("cli",),
+        written_by=("cli", "extractor"),
         read_by=("everybody",),
     ),
     Topic(

@@ -60,15 +60,16 @@ def check(file: Path) -> None:
 
 
 def rows(loaded: Loaded) -> Iterator[Row]:
-    """Every setting in the order of the sections; `kafka.security` and [[server]] only where they are set."""
+    """Every setting in the order of the sections; `kafka.security`, [[server]] and [[item]] only where they are set."""
     for path, origin in loaded.origin.items():
         section, _, key = path.partition(".")
         yield Row(section, key, _value(loaded.config, section, key), origin)
 
 
 def _value(config: Config, section: str, key: str) -> Any:
-    if section.startswith("server["):
-        value = getattr(config.server[int(section[7:-1])], key)
+    if section.endswith("]"):
+        array, _, index = section[:-1].partition("[")
+        value = getattr(getattr(config, array)[int(index)], key)
         return {name: shown(name, text) for name, text in value.items()} if key == "headers" else value
     if section == "kafka" and key.startswith("security."):
         name = key.removeprefix("security.")

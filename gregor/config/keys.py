@@ -7,14 +7,15 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from gregor.config.sections import ServerRule, Settings
+from gregor.config.sections import ItemRule, ServerRule, Settings
 
-SERVER: Final = "server"
+ARRAYS: Final[Mapping[str, type[Struct]]] = {"server": ServerRule, "item": ItemRule}
+"""Sections that are written as many tables, [[server]], each of the same keys."""
 SECURITY: Final = "kafka.security"
 
 
 class Key(Struct, frozen=True):
-    """One setting. The path of a key of [[server]] is written `server[].key`, whichever table it stands in."""
+    """One setting. The path of a key of [[server]] is written `server[].key`, whichever table it stands in; so for [[item]]."""
 
     path: str
     type: Any
@@ -49,9 +50,13 @@ def expectation(annotation: Any) -> str:
     if get_origin(bare) is Literal:
         return "one of " + ", ".join(f'"{choice}"' for choice in get_args(bare))
     if get_origin(bare) is tuple:
-        return "a list of strings"
+        inner = _bare(get_args(bare)[0])
+        return "a list of strings" if inner is str else f"a list of {expectation(inner)}"
     if get_origin(bare) is dict:
-        return "a table of strings"
+        strings = get_args(bare)[1] is str
+        return (
+            "a table of strings" if strings else 'a table of fields such as title = {css = "h1::text", required = true}'
+        )
     kinds = [_bare(part) for part in get_args(bare)] or [bare]
     if bool in kinds:
         return "true or false"
@@ -91,21 +96,21 @@ def _keys_of(section: type[Struct], prefix: str) -> Iterator[Key]:
 
 def _known() -> Iterator[Key]:
     for section in msgspec.structs.fields(Settings):
-        if section.name == SERVER:
-            yield from _keys_of(ServerRule, f"{SERVER}[]")
+        if section.name in ARRAYS:
+            yield from _keys_of(ARRAYS[section.name], f"{section.name}[]")
         else:
             yield from _keys_of(section.type, section.name)
 
 
 KEYS: Final[Mapping[str, Key]] = {key.path: key for key in _known()}
 SECTIONS: Final[Mapping[str, type[Struct]]] = {
-    field.name: ServerRule if field.name == SERVER else field.type for field in msgspec.structs.fields(Settings)
+    field.name: ARRAYS.get(field.name, field.type) for field in msgspec.structs.fields(Settings)
 }
 
 
 def generic(path: str) -> str:
     """`server[3].match` is the key `server[].match`."""
-    return re.sub(r"^server\[\d+\]\.", "server[].", path)
+    return re.sub(r"^(\w+)\[\d+\]\.", r"\1[].", path)
 
 
 def nearest_key(path: str) -> str:

@@ -1,6 +1,7 @@
 """The effective configuration: defaults, above them one TOML file, variables, flags; all checked."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -11,14 +12,15 @@ from msgspec import Struct
 
 from gregor.config.environment import variables
 from gregor.config.file import ConfigFile, locate, read
-from gregor.config.keys import KEYS, SECTIONS, SECURITY, SERVER, Key, generic, nearest_key, nearest_section
+from gregor.config.keys import ARRAYS, KEYS, SECTIONS, SECURITY, Key, generic, nearest_key, nearest_section
 from gregor.config.names import Names
 from gregor.config.problems import Place, Problem, describe, printable
 from gregor.config.rules import broken_rules
 from gregor.config.secrets import HIDDEN, is_secret
-from gregor.config.sections import ServerRule, Settings, version_of
+from gregor.config.sections import Settings, version_of
 from gregor.config.servers import ServerSettings, settings_by_server
 from gregor.errors import ConfigError
+from schemas.control import Layout
 
 MOST_PROBLEMS: Final = 100
 NO_FLAGS: Final[Mapping[str, Any]] = {}
@@ -47,6 +49,15 @@ class Config(Settings, frozen=True, kw_only=True, dict=True):
     @cached_property
     def names(self) -> Names:
         return Names(self.crawl.name)
+
+    @property
+    def layout(self) -> Layout:
+        """{N, P} as they are recorded in ``control``."""
+        return Layout(
+            repositories=self.partitions.repositories,
+            partitions=self.partitions.partitions,
+            partition_by=self.partitions.partition_by,
+        )
 
     @property
     def robots_agent(self) -> str:
@@ -102,8 +113,8 @@ def _from_file(file: ConfigFile, problems: list[Problem]) -> Iterator[_Given]:
         if section not in SECTIONS:
             known = nearest_section(section)
             problems.append(Problem(place.text, section, describe(table), "a known section", known))
-        elif section == SERVER:
-            yield from _from_server_tables(file, table, problems)
+        elif section in ARRAYS:
+            yield from _from_tables(file, section, table, problems)
         elif not isinstance(table, dict):
             problems.append(Problem(place.text, section, describe(table), f"a table [{section}]"))
         else:
@@ -111,21 +122,28 @@ def _from_file(file: ConfigFile, problems: list[Problem]) -> Iterator[_Given]:
                 yield from _entries(file, f"{section}.{key}", value)
 
 
-def _from_server_tables(file: ConfigFile, tables: Any, problems: list[Problem]) -> Iterator[_Given]:
+def _from_tables(file: ConfigFile, section: str, tables: Any, problems: list[Problem]) -> Iterator[_Given]:
+    """The keys of [[section]] tables."""
     if not isinstance(tables, list):
-        problems.append(Problem(file.place(SERVER).text, SERVER, describe(tables), "tables that begin with [[server]]"))
+        expected = f"tables that begin with [[{section}]]"
+        problems.append(Problem(file.place(section).text, section, describe(tables), expected))
         return
     for index, table in enumerate(tables):
-        path = f"{SERVER}[{index}]"
+        path = f"{section}[{index}]"
         if not isinstance(table, dict):
-            problems.append(Problem(file.place(SERVER).text, path, describe(table), "a table [[server]]"))
+            problems.append(Problem(file.place(section).text, path, describe(table), f"a table [[{section}]]"))
             continue
-        if "match" not in table:
-            problems.append(
-                Problem(file.place(path).text, f"{path}.match", "no such key", KEYS["server[].match"].expected)
-            )
+        for name in _needed(section):
+            if name not in table:
+                expected = KEYS[f"{section}[].{name}"].expected
+                problems.append(Problem(file.place(path).text, f"{path}.{name}", "no such key", expected))
         for key, value in table.items():
             yield _Given(f"{path}.{key}", value, file.place(f"{path}.{key}"))
+
+
+def _needed(section: str) -> list[str]:
+    """Keys that a table of the section must have."""
+    return [field.name for field in msgspec.structs.fields(ARRAYS[section]) if field.required]
 
 
 def _entries(file: ConfigFile, path: str, value: Any) -> Iterator[_Given]:
@@ -143,10 +161,9 @@ def _from_environment(env: Mapping[str, str], problems: list[Problem]) -> Iterat
         place = Place(text, text)
         if path == SECURITY and isinstance(value, dict):
             yield from (_Given(f"{SECURITY}.{name}", inner, place) for name, inner in value.items())
-        elif path.startswith((f"{SERVER}.", f"{SERVER}[")):
-            problems.append(
-                Problem(text, path, _shown(path, value), "[[server]] tables in the file only", "server[].match")
-            )
+        elif (section := re.split(r"[.\[]", path)[0]) in ARRAYS:
+            expected = f"[[{section}]] tables in the file only"
+            problems.append(Problem(text, path, _shown(path, value), expected, f"{section}[].match"))
         else:
             yield _Given(path, value, place)
 
@@ -194,16 +211,22 @@ def _assemble(values: Mapping[str, Any]) -> Config:
             tables.setdefault(section, {}).setdefault("security", {})[path.removeprefix(f"{SECURITY}.")] = value
         else:
             tables.setdefault(section, {})[name] = value
-    # A table without a match has its problem already; it keeps its number, so that others are named rightly.
-    count = max((int(name[len(SERVER) + 1 : -1]) + 1 for name in tables if name.startswith(f"{SERVER}[")), default=0)
-    rules = tuple(ServerRule(**{"match": "*", **tables.get(f"{SERVER}[{index}]", {})}) for index in range(count))
     sections: dict[str, Any] = {name: SECTIONS[name](**table) for name, table in tables.items() if name in SECTIONS}
-    return Config(**sections, server=rules)
+    sections.update((section, _array(section, tables)) for section in ARRAYS)
+    return Config(**sections)
+
+
+def _array(section: str, tables: Mapping[str, Mapping[str, Any]]) -> tuple[Any, ...]:
+    """A table that lacks a key has its problem already; it keeps its number, so that others are named rightly."""
+    begin = f"{section}["
+    count = max((int(name[len(begin) : -1]) + 1 for name in tables if name.startswith(begin)), default=0)
+    missing = dict.fromkeys(_needed(section), "*")
+    return tuple(SECTIONS[section](**{**missing, **tables.get(f"{section}[{index}]", {})}) for index in range(count))
 
 
 def _origins(given: Mapping[str, _Given]) -> dict[str, str]:
-    """Every key path with its origin; those of [[server]] and kafka.security only where they are set."""
-    origin = {path: DEFAULT.origin for path in KEYS if not path.startswith(f"{SERVER}[]") and path != SECURITY}
+    """Every key path with its origin; those of [[server]], [[item]] and kafka.security only where they are set."""
+    origin = {path: DEFAULT.origin for path in KEYS if "[]" not in path and path != SECURITY}
     origin.update((path, one.place.origin) for path, one in given.items())
     return origin
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from gregor.config.problems import describe
+from gregor.config.problems import describe, printable
 from gregor.config.secrets import HIDDEN, is_reference, is_secret
 from gregor.config.sections import Settings
 
@@ -13,6 +13,8 @@ _CONTACT: Final = re.compile(r"(?:https?://|mailto:)[!-'*-~]+", re.IGNORECASE)
 _BROKER: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})", re.ASCII)
 _SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.", "https.")
 _PATTERN: Final = re.compile(r"[\w.*?:\[\]-]+", re.ASCII)
+_DOMAIN: Final = re.compile(r"[a-z0-9.-]+")
+_EXTENSION: Final = re.compile(r"[A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t -~\x80-\xff]*")
 _OURS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection", "user-agent"})
@@ -102,11 +104,89 @@ def _server(settings: Settings) -> Iterator[Broken]:
                 yield Broken(key, f"{HIDDEN} for {describe(name)}", "header values on one line")
 
 
+def _scope(settings: Settings) -> Iterator[Broken]:
+    scope = settings.scope
+    for key in ("include", "exclude"):
+        for pattern in getattr(scope, key):
+            if reason := _not_a_pattern(pattern):
+                yield Broken(f"scope.{key}", describe(pattern), f"a regular expression of RE2 ({reason})")
+    for name, key in [*((host, "hosts") for host in scope.hosts), *((domain, "domains") for domain in scope.domains)]:
+        if not _PATTERN.fullmatch(name) or (key == "domains" and not _DOMAIN.fullmatch(name)):
+            yield Broken(f"scope.{key}", describe(name), 'names such as "example.org", in hosts also with * and ?')
+    for prefix in scope.prefixes:
+        if not _URL.fullmatch(prefix):
+            yield Broken("scope.prefixes", describe(prefix), "beginnings of URLs, with http:// or https:// and a host")
+    for ending in scope.refuse_extensions:
+        if not _EXTENSION.fullmatch(ending):
+            yield Broken("scope.refuse_extensions", describe(ending), 'endings such as "zip" or "tar.gz"')
+
+
+def _item(settings: Settings) -> Iterator[Broken]:
+    names = [rule.name for rule in settings.item]
+    for index, rule in enumerate(settings.item):
+        if "*" in (rule.name, rule.match):
+            # It stands for a key that is missing or wrong, which was said already.
+            continue
+        path = f"item[{index}]"
+        if rule.name == "page" or names.index(rule.name) != index:
+            yield Broken(f"{path}.name", describe(rule.name), 'a name of its own, other than "page"')
+        if reason := _not_a_pattern(rule.match):
+            yield Broken(f"{path}.match", describe(rule.match), f"a regular expression of RE2 ({reason})")
+        if bool(rule.fields) == bool(rule.function):
+            found = "both" if rule.function else "neither"
+            yield Broken(f"{path}.fields", found, "either fields or a function", other=f"{path}.name")
+        if rule.each and _not_css(rule.each):
+            yield Broken(f"{path}.each", describe(rule.each), "a CSS selector")
+        for name, field in rule.fields.items():
+            if (field.css == "") == (field.xpath == ""):
+                yield Broken(f"{path}.fields", f"{describe(name)} with both or neither", "css or xpath for each field")
+            elif _not_css(field.css) if field.css else _not_xpath(field.xpath):
+                found = describe(field.css or field.xpath)
+                yield Broken(f"{path}.fields", found, "a CSS selector" if field.css else "an XPath expression")
+
+
+def _not_a_pattern(pattern: str) -> str:
+    """What RE2, whose time is linear in the text whatever the pattern, says against it; empty: nothing."""
+    import re2  # type: ignore[import-untyped]
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        return printable(reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason), 100)
+    return ""
+
+
+def _not_css(selector: str) -> bool:
+    from cssselect import SelectorError
+    from parsel.csstranslator import HTMLTranslator
+
+    try:
+        HTMLTranslator().css_to_xpath(selector)
+    except (SelectorError, RecursionError):
+        return True
+    return False
+
+
+def _not_xpath(expression: str) -> bool:
+    from lxml import etree  # type: ignore[import-untyped]
+
+    try:
+        etree.XPath(expression, namespaces=None)
+    except etree.XPathSyntaxError:
+        return True
+    return False
+
+
 RULES: Final[tuple[Callable[[Settings], Iterator[Broken]], ...]] = (
     _crawl,
     _partitions,
     _kafka,
     _state,
     _fetch,
+    _scope,
     _server,
+    _item,
 )

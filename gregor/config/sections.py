@@ -248,6 +248,132 @@ class Robots(Struct, frozen=True, kw_only=True):
     ] = "allow"
 
 
+class Url(Struct, frozen=True, kw_only=True):
+    """What a URL's canonical form leaves out beyond what never changes a resource."""
+
+    max_length: Annotated[
+        int, Meta(ge=64, le=65_536, description="Characters of a canonical URL; a longer one is refused.")
+    ] = 2048
+    drop_session_ids: Annotated[
+        bool, Meta(description="Whether jsessionid, PHPSESSID and their like are taken out of URLs.")
+    ] = False
+    drop_tracking: Annotated[
+        bool, Meta(description="Whether utm_source, gclid, fbclid and their like are taken out of URLs.")
+    ] = False
+    sort_query: Annotated[
+        bool,
+        Meta(description="Whether the parameters of a query are sorted by name; those of one name keep their order."),
+    ] = False
+
+
+class Scope(Struct, frozen=True, kw_only=True):
+    """Which links belong to the crawl, beyond the hosts that crawl.scope takes from the seeds; decided before they are sent on."""
+
+    hosts: Annotated[
+        tuple[str, ...],
+        Meta(
+            description='Further hosts, with * and ?: "docs.example.com", "*.example.org". Without a port: every port.'
+        ),
+    ] = ()
+    domains: Annotated[
+        tuple[str, ...], Meta(description='Further registered domains with all their hosts: "example.org".')
+    ] = ()
+    prefixes: Annotated[
+        tuple[str, ...],
+        Meta(description="Beginnings of URLs; if any are given, a link must begin with one of them."),
+    ] = ()
+    include: Annotated[
+        tuple[str, ...],
+        Meta(description="Regular expressions (RE2) searched in URLs; if any are given, one of them must be found."),
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...],
+        Meta(description="Regular expressions (RE2) searched in URLs; a link in which one is found is refused."),
+    ] = ()
+    refuse_extensions: Annotated[
+        tuple[str, ...],
+        Meta(description='Endings of paths that are no pages, such as "zip" or "tar.gz". Page requisites are exempt.'),
+    ] = ()
+
+
+class Extract(Struct, frozen=True, kw_only=True):
+    """What is taken out of pages."""
+
+    requisites: Annotated[
+        bool,
+        Meta(
+            description="Whether images, style sheets, scripts and media of pages are links too, also one step outside of the "
+            "scope, so that an archive replays."
+        ),
+    ] = False
+    nofollow: Annotated[
+        Literal["follow", "drop"],
+        Meta(description="Links with rel nofollow, ugc or sponsored: followed with a flag, or dropped."),
+    ] = "follow"
+    max_links: Annotated[int, Meta(ge=1, le=1_000_000, description="Links taken from one page.")] = 10_000
+    sitemaps: Annotated[
+        bool, Meta(description="Whether sitemaps are read, and Sitemap lines of robots.txt followed.")
+    ] = True
+    probe_sitemap: Annotated[
+        bool, Meta(description="Whether /sitemap.xml is tried where robots.txt names no sitemap.")
+    ] = False
+    max_sitemap_urls: Annotated[int, Meta(ge=1, le=1_000_000, description="URLs taken from one sitemap.")] = 50_000
+    max_sitemap_bytes: Annotated[
+        int, Meta(ge=1024, le=1024 * MIB, description="Bytes of one sitemap that are read, after decompression.")
+    ] = 50 * MIB
+    feeds: Annotated[bool, Meta(description="Whether the entries of RSS and Atom feeds are links.")] = True
+    page_facts: Annotated[
+        tuple[Literal["title", "text", "language", "links"], ...],
+        Meta(
+            description='Facts of each page that go to the topic items under the rule "page": title, text, language, links.'
+        ),
+    ] = ()
+    max_text_bytes: Annotated[
+        int, Meta(ge=1024, le=4 * MIB, description="Bytes of a page's main text that are kept.")
+    ] = 256 * 1024
+    processes: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=256,
+            description="Processes that read pages beside the stage's own. 0: links are read in the stage itself, and [[item]] rules "
+            "in one process of their own.",
+        ),
+    ] = 0
+    time_limit_s: Annotated[
+        float,
+        Meta(gt=0, le=600, description="Seconds that the [[item]] rules of one page may take before they are stopped."),
+    ] = 5.0
+
+
+class Filter(Struct, frozen=True, kw_only=True):
+    """The cache of known URLs in front of the topic discovered (paper 001); how much is remembered, never what is decided."""
+
+    capacity: Annotated[
+        int, Meta(ge=0, le=100_000_000, description="URLs kept in memory, about 400 bytes each. 0: no filter.")
+    ] = 200_000
+    exchange: Annotated[
+        float,
+        Meta(gt=0, le=1, description="Share of the capacity that moves to the local store when the memory is full."),
+    ] = 0.1
+    start: Annotated[
+        float,
+        Meta(ge=0, le=1, description="Share of the capacity that a restart fills from the store, most repeated first."),
+    ] = 0.5
+    store_urls: Annotated[
+        int,
+        Meta(ge=0, le=10**10, description="URLs kept in the local store; past it the store is emptied. 0: no store."),
+    ] = 20_000_000
+    hrefs: Annotated[
+        int, Meta(ge=0, le=10_000_000, description="Links remembered as they are written, by directory of their page.")
+    ] = 200_000
+    flush_s: Annotated[
+        float,
+        Meta(ge=0, le=86_400, description="Seconds between two reports of how often known URLs were met. 0: none."),
+    ] = 10.0
+    flush_urls: Annotated[int, Meta(ge=1, le=10_000, description="URLs of one server in one such report.")] = 500
+
+
 class ServerRule(Struct, frozen=True, kw_only=True):
     """Settings of the servers whose name matches; a later table wins over an earlier one, key by key."""
 
@@ -275,6 +401,51 @@ class ServerRule(Struct, frozen=True, kw_only=True):
     ] = {}
 
 
+class ItemField(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where one field of an item stands in a page: `css` or `xpath`, one of the two."""
+
+    css: str = ""
+    xpath: str = ""
+    type: Literal["text", "integer", "number", "boolean", "url"] = "text"
+    required: bool = False
+    """Without it there is no item."""
+    many: bool = False
+    """All values as a list, not only the first."""
+
+
+class ItemRule(Struct, frozen=True, kw_only=True):
+    """What is taken out of the pages whose URL matches, into the topic items: fields, or whatever a function finds."""
+
+    name: Annotated[
+        str,
+        Meta(
+            pattern="^[a-z][a-z0-9_-]{0,63}$",
+            description='Name of the rule, as it stands in each item. "page" is taken by extract.page_facts.',
+        ),
+    ]
+    match: Annotated[
+        str,
+        Meta(min_length=1, max_length=1000, description="Regular expression (RE2) searched in the URL of a page."),
+    ]
+    each: Annotated[
+        str,
+        Meta(
+            max_length=1000, description="CSS selector of the elements that are one item each. Empty: the page is one."
+        ),
+    ] = ""
+    fields: Annotated[
+        dict[str, ItemField],
+        Meta(description="Fields by name: {css or xpath, type, required, many}."),
+    ] = {}
+    function: Annotated[
+        str,
+        Meta(
+            pattern=r"^(?:[A-Za-z_][\w.]*:[A-Za-z_]\w*)?$",
+            description='"module:function" that is given the page and yields items and links; in place of fields.',
+        ),
+    ] = ""
+
+
 class Settings(Struct, frozen=True, kw_only=True, dict=True):
     """All sections. `Config` adds what is computed from them."""
 
@@ -289,13 +460,20 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
     retry: Retry = Retry()
     revisit: Revisit = Revisit()
     traps: Traps = Traps()
+    url: Url = Url()
+    scope: Scope = Scope()
+    extract: Extract = Extract()
+    filter: Filter = Filter()
     server: tuple[ServerRule, ...] = ()
+    item: tuple[ItemRule, ...] = ()
 
 
 def version_of(settings: Settings) -> str:
     """Twelve hex digits that change whenever a decision of the crawl may change.
 
-    `kafka` and `state` are left out: they say where a member runs, and members of one crawl differ there.
+    `kafka`, `state` and `filter` are left out: they say where a member runs and what it remembers, and members of one
+    crawl differ there.
     """
-    decisive = {name: getattr(settings, name) for name in settings.__struct_fields__ if name not in ("kafka", "state")}
+    elsewhere = ("kafka", "state", "filter")
+    decisive = {name: getattr(settings, name) for name in settings.__struct_fields__ if name not in elsewhere}
     return sha256(msgspec.json.encode(decisive, order="deterministic")).hexdigest()[:12]
