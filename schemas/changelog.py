@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from schemas.codec import Undecodable, decoder, encode
+from schemas.codec import Integer, Undecodable, decoder, encode
 
 DELTA: Final = 0x44
 SNAPSHOT: Final = 0x53
@@ -19,23 +19,25 @@ CHECKPOINT_KEY: Final = b"checkpoint"
 class Checkpoint(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The last record of every commit in each changelog partition."""
 
-    sequence: int
+    sequence: Integer
     """Grows by one with each commit of the partition, from 1."""
-    positions: dict[str, int]
+    positions: dict[str, Integer]
     """Input topic (without prefix) to the position committed with it."""
-    now_ms: int = 0
+    now_ms: Integer = 0
+    """When the commit was made, milliseconds since 1970; 0: not known."""
     config_version: str = ""
-    counters: dict[str, int] = {}
-    """Exact totals since the partition began, so that audit can add up."""
+    """Version of the configuration that was in force; empty: not recorded."""
+    counters: dict[str, Integer] = {}
+    """Exact totals since the partition began, so that audit can add up; a name that is missing counts 0."""
     member: str = ""
-    """Who wrote it."""
-    cursor_family: int = 0
+    """Who wrote it; empty: not recorded."""
+    cursor_family: Integer = 0
     """Number of the family in which the next snapshot piece begins; 0 with an empty key: a new cycle begins."""
     cursor_key: bytes = b""
     """Key at which the next snapshot piece begins (base64 in JSON); empty: at the family's first."""
-    cycle_start: int = -1
+    cycle_start: Integer = -1
     """Offset before the first piece of the running snapshot cycle; -1: none is running."""
-    restorable_from: int = -1
+    restorable_from: Integer = -1
     """Offset before the first piece of the last finished cycle: what is older is not needed to restore; -1: none has finished."""
 
 

@@ -53,14 +53,16 @@ class ConfigVersion(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="
 
 
 class SeedScope(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="seed-scope"):
-    """Key ``scope:HOST``: a seed was redirected to this server, which belongs to the scope from then on."""
+    """Key ``scope:SERVER``: a seed was redirected to this server, which belongs to the scope from then on."""
 
     server: str
-    seed: int = 0
-    """Number of the seed, in the order given by the user."""
+    """The server that joins the scope."""
+    seed: Integer = 0
+    """Number of the seed, in the order given by the user, from 0."""
     url: str = ""
-    """The URL that redirected there."""
-    since_ms: int = 0
+    """The URL that redirected there; empty: not recorded."""
+    since_ms: Integer = 0
+    """When that was seen, milliseconds since 1970; 0: not known."""
 
 
 Control = Layout | Pause | Limits | ConfigVersion | SeedScope

@@ -2,25 +2,30 @@
 
 from msgspec import Struct
 
-from schemas.codec import decoder
+from schemas.codec import Integer, decoder
 
 
 class DeadLetter(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The letter's facts, in the record's one header; the record's value is the unreadable value as it was."""
 
     topic: str
-    """Without the crawl's prefix."""
-    partition: int
-    offset: int
+    """Where the record stood, without the crawl's prefix."""
+    partition: Integer
+    """Partition in which it stood."""
+    offset: Integer
+    """Offset at which it stood."""
     reason: str
+    """Why it could not be read, for people."""
     stage: str
+    """The stage that could not read it."""
     key: str = ""
-    """The record's key; bytes that are not UTF-8 are escaped with backslashes."""
+    """The record's key; bytes that are not UTF-8 are escaped with backslashes; empty: none."""
     header: str = ""
     """The record's facts header, escaped in the same way; empty: none."""
-    size: int = 0
-    """Length of the value; -1: the record had none."""
-    found_ms: int = 0
+    size: Integer = 0
+    """Bytes of the value; 0: it was empty; -1: the record had none."""
+    found_ms: Integer = 0
+    """When it was met, milliseconds since 1970; 0: not known."""
 
 
 decode_dead_letter = decoder(DeadLetter)

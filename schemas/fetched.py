@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from schemas.codec import decoder
+from schemas.codec import Integer, decoder
 from schemas.schedule import OrderKind
 
 Outcome = Literal[
@@ -29,48 +29,65 @@ Outcome = Literal[
 """The class of a result. ``expired``: met after the deadline, no request was made. ``internal``: our own fault, see ``detail``."""
 
 Truncation = Literal["", "length", "time", "disconnect"]
+"""Why a body is not whole: it was longer than the limit, took longer, or the server left; empty: it is whole."""
 
 
 class Timings(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Milliseconds from the start of the request; 0 for a phase that did not happen."""
+    """Milliseconds from the start of the request."""
 
-    dns: int = 0
-    connect: int = 0
-    first_byte: int = 0
-    total: int = 0
+    dns: Integer = 0
+    """Until the name was resolved; 0: it did not have to be."""
+    connect: Integer = 0
+    """Until the connection stood, TLS included; 0: one was used again."""
+    first_byte: Integer = 0
+    """Until the first byte of the response; 0: none came."""
+    total: Integer = 0
+    """Until the last byte or the failure; 0: no request was made."""
 
 
 class FetchResult(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What became of one URL of the order."""
 
     path: str
+    """Path and query, as ordered."""
     outcome: Outcome
+    """The class of the result."""
     scheme: Literal["http", "https"] = "https"
-    status: int = 0
+    """Scheme, as ordered."""
+    status: Integer = 0
     """HTTP status; 0: no response."""
-    started_ms: int = 0
-    """When the request started; 0: none was made."""
+    started_ms: Integer = 0
+    """When the request started, milliseconds since 1970; 0: none was made."""
     timings: Timings = Timings()
+    """How long its phases took; left out: no request was made."""
     address: str = ""
     """IP address that was connected to; empty: none."""
-    wire_bytes: int = 0
-    body_bytes: int = 0
-    """Content-decoded length, as kept."""
+    wire_bytes: Integer = 0
+    """Length of the body as it came, before content decoding; 0: no body."""
+    body_bytes: Integer = 0
+    """Content-decoded length, as kept; 0: no body."""
     truncated: Truncation = ""
+    """Why the body is not whole; empty: it is."""
     digest: str = ""
     """xxh3_128 of the decoded body in hex; empty: no body was read."""
     previous_digest: str = ""
+    """Digest of the previous visit, as ordered; empty: none."""
     content_type: str = ""
+    """Content-Type as sent; empty: none."""
     etag: str = ""
+    """ETag as sent; empty: none."""
     last_modified: str = ""
+    """Last-Modified as sent; empty: none."""
     location: str = ""
     """Target of a redirect as sent; empty: none."""
-    retry_after_ms: int = 0
-    """The server's Retry-After from the end of the response on; 0: none."""
+    retry_after_ms: Integer = 0
+    """The server's Retry-After in milliseconds from the end of the response on; 0: none."""
     detail: str = ""
     """What went wrong, for people; empty when nothing did."""
-    depth: int = 1
-    visit: int = 0
+    depth: Integer = 1
+    """Depth of the URL, as ordered; 1: a seed, or the first of its domain."""
+    visit: Integer = 0
+    """How often the URL was fetched before; 0: first visit."""
 
 
 class RobotsRules(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -79,35 +96,48 @@ class RobotsRules(Struct, frozen=True, omit_defaults=True, kw_only=True):
     scheme: Literal["http", "https"]
     """Origin inside the server that the file belongs to."""
     verdict: Literal["rules", "allow-all", "refuse-all", "unreachable"]
+    """What follows from the answer; ``unreachable``: none came that settles it, so that it is asked for again."""
     text: str = ""
     """The lines for our agent, normalised; empty unless ``verdict`` is "rules"."""
-    crawl_delay_ms: int = 0
-    """0: none was asked for."""
+    crawl_delay_ms: Integer = 0
+    """Crawl-delay in milliseconds; 0: none was asked for."""
     sitemaps: tuple[str, ...] = ()
-    fetched_ms: int = 0
-    status: int = 0
+    """URLs of sitemaps as the file has them; empty: it names none."""
+    fetched_ms: Integer = 0
+    """When the file was asked for, milliseconds since 1970; 0: not known."""
+    status: Integer = 0
+    """HTTP status of the file; 0: no response."""
 
 
 class Fetched(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One order's results."""
 
     server: str
+    """Server of the order; also the record's key."""
     lease: str
+    """The order's lease."""
     results: tuple[FetchResult, ...]
+    """One for each URL of the order, in its order."""
     kind: OrderKind = "pages"
-    attempt: int = 1
+    """The order's kind."""
+    attempt: Integer = 1
+    """The order's attempt, from 1."""
     worker: str = ""
-    """Id of the fetcher process."""
-    schedule_partition: int = -1
-    """Where the order stood; -1: not recorded."""
-    schedule_offset: int = -1
-    received_ms: int = 0
-    started_ms: int = 0
-    finished_ms: int = 0
-    busy_ms: int = 0
-    """Sum of request times, without the waits between them."""
+    """Id of the fetcher process; empty: not recorded."""
+    schedule_partition: Integer = -1
+    """Partition of ``schedule`` in which the order stood; -1: not recorded."""
+    schedule_offset: Integer = -1
+    """Offset at which it stood; -1: not recorded."""
+    received_ms: Integer = 0
+    """When the order was received, milliseconds since 1970; 0: not known."""
+    started_ms: Integer = 0
+    """When its first request started, milliseconds since 1970; 0: none was made."""
+    finished_ms: Integer = 0
+    """When its last result was there, milliseconds since 1970; 0: not known."""
+    busy_ms: Integer = 0
+    """Sum of request times in milliseconds, without the waits between them; 0: no request was made."""
     robots: tuple[RobotsRules, ...] = ()
-    """For orders of kind ``robots``: one entry an origin."""
+    """For orders of kind ``robots``: one entry an origin; empty: another kind."""
 
 
 decode_fetched = decoder(Fetched)

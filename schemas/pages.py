@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from schemas.codec import decoder
+from schemas.codec import Integer, decoder
 from schemas.fetched import Truncation
 from schemas.schedule import OrderKind
 
@@ -15,33 +15,53 @@ class PageFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """All that is known of a response beside its body."""
 
     server: str
+    """Server that was asked; also the record's key."""
     path: str
+    """Path and query that were asked for."""
     lease: str
-    status: int
+    """Lease of the order; (URL, lease) is unique."""
+    status: Integer
+    """HTTP status."""
     scheme: Literal["http", "https"] = "https"
+    """Scheme of the request."""
     kind: OrderKind = "pages"
-    fetched_ms: int = 0
-    """When the request started."""
+    """Kind of the order: ``robots`` for a robots.txt."""
+    fetched_ms: Integer = 0
+    """When the request started, milliseconds since 1970; 0: not known."""
     address: str = ""
+    """IP address that was connected to; empty: not known."""
     protocol: str = "HTTP/1.1"
+    """Version of HTTP that was spoken."""
     request_headers: tuple[tuple[str, str], ...] = ()
-    """As sent, in order; bytes beyond ASCII as Latin-1."""
+    """As sent, in order; bytes beyond ASCII as Latin-1; empty: not recorded."""
     response_headers: tuple[tuple[str, str], ...] = ()
+    """As received, in order, in the same way; empty: the server sent none."""
     reason: str = ""
-    wire_bytes: int = 0
-    """Length of the body as it came, before content decoding."""
-    body_bytes: int = 0
+    """Reason phrase of the status line; empty: none was sent."""
+    wire_bytes: Integer = 0
+    """Length of the body as it came, before content decoding; 0: no body."""
+    body_bytes: Integer = 0
+    """Content-decoded length, which is the value's; 0: no body."""
     truncated: Truncation = ""
+    """Why the body is not whole; empty: it is."""
     digest: str = ""
-    """xxh3_128 of the decoded body in hex."""
+    """xxh3_128 of the decoded body in hex; empty: no body was read."""
     previous_digest: str = ""
-    depth: int = 1
-    hops: int = 0
-    off_site: int = 0
-    redirects: int = 0
-    seed: int = 0
-    visit: int = 0
-    attempt: int = 1
+    """Digest of the previous visit; empty: none."""
+    depth: Integer = 1
+    """Depth of the URL; 1: a seed, or the first of its domain."""
+    hops: Integer = 0
+    """Links followed from the seed to here; 0: a seed."""
+    off_site: Integer = 0
+    """How many of those hops crossed registered domains; 0: none."""
+    redirects: Integer = 0
+    """Redirects followed in a row to get here; 0: none."""
+    seed: Integer = 0
+    """Number of the seed that this chain began with, from 0."""
+    visit: Integer = 0
+    """How often the URL was fetched before; 0: first visit."""
+    attempt: Integer = 1
+    """The order's attempt, from 1."""
 
     @property
     def url(self) -> str:

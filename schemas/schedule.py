@@ -4,25 +4,32 @@ from typing import Literal
 
 from msgspec import Struct
 
-from schemas.codec import decoder
+from schemas.codec import Integer, decoder
 
 OrderKind = Literal["pages", "robots"]
+"""What an order is for: pages of a server, or its robots.txt, which goes before them."""
 
 
 class OrderUrl(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One URL of an order, with what the request and the links found behind it need."""
 
     path: str
-    """Path and query."""
+    """Path and query, canonical, starting with "/"."""
     scheme: Literal["http", "https"] = "https"
-    depth: int = 1
-    hops: int = 0
-    off_site: int = 0
-    redirects: int = 0
-    seed: int = 0
-    priority: int = 0
+    """Scheme to ask with."""
+    depth: Integer = 1
+    """Depth of the URL; 1: a seed, or the first of its domain."""
+    hops: Integer = 0
+    """Links followed from the seed to here; 0: a seed."""
+    off_site: Integer = 0
+    """How many of those hops crossed registered domains; 0: none."""
+    redirects: Integer = 0
+    """Redirects followed in a row to get here; 0: none."""
+    seed: Integer = 0
+    """Number of the seed that this chain began with, from 0."""
+    priority: Integer = 0
     """0 is the most urgent; what the ordering policy gave."""
-    visit: int = 0
+    visit: Integer = 0
     """How often the URL was fetched before; 0: first visit."""
     etag: str = ""
     """Validator for If-None-Match; empty: none."""
@@ -38,22 +45,27 @@ class FetchOrder(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What one fetcher does for one server: its URLs in turn, ``delay_ms`` apart, none after ``deadline_ms``."""
 
     server: str
+    """Server that all URLs belong to."""
     lease: str
     """Unique in the crawl: partition, checkpoint sequence, number."""
     urls: tuple[OrderUrl, ...]
+    """What to fetch, in this order."""
     kind: OrderKind = "pages"
-    attempt: int = 1
+    """What the order is for."""
+    attempt: Integer = 1
     """1 for the first order of these URLs, one more after each retry."""
-    delay_ms: int = 0
-    """Least time between the starts of two requests to the server; 0: none."""
-    deadline_ms: int = 0
-    """No request starts after it; 0: no deadline."""
-    created_ms: int = 0
-    connections: int = 1
-    """Requests to the server that may run at once."""
+    delay_ms: Integer = 0
+    """Least milliseconds between the starts of two requests to the server; 0: none."""
+    deadline_ms: Integer = 0
+    """No request starts after it, milliseconds since 1970; 0: no deadline."""
+    created_ms: Integer = 0
+    """When the order was made, milliseconds since 1970; 0: not known."""
+    connections: Integer = 1
+    """Requests to the server that may run at once, from 1."""
     policy: str = "host-hash"
     """Routing policy that chose the partition."""
-    policy_version: int = 1
+    policy_version: Integer = 1
+    """Version of that policy, from 1."""
     config_version: str = ""
     """Version of the configuration under which the order was made; empty: not recorded."""
 
