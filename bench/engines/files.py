@@ -42,14 +42,14 @@ class ArrayFile:
         self.close()
 
     def write(self, array: Array) -> None:
-        rest = memoryview(np.ascontiguousarray(array).view(np.uint8))
+        rest = np.ascontiguousarray(array).view(np.uint8).data
         self._traffic.written += len(rest)
         while rest:
             rest = rest[self._file.write(rest) :]
 
     def read(self, dtype: np.dtype[Any], count: int) -> Array:
         raw = np.empty(count * dtype.itemsize, np.uint8)
-        rest = memoryview(raw)
+        rest = raw.data
         while rest:
             got = self._file.readinto(rest)
             if not got:

@@ -154,10 +154,12 @@ class Veuniq:
         if not stored:
             for path in paths.values():
                 path.write_bytes(b"")
-        self._renames = [(path.with_suffix(".next"), path) for path in paths.values()]
-        with ArrayFile(paths["records"], "rb", self._traffic) as old:
-            with ArrayFile(self._renames[0][0], "wb", self._traffic) as new:
-                merged = merge(old, stored, keys, new)
+        self._renames = [(path.with_name(f"{path.name}.next"), path) for path in paths.values()]
+        with (
+            ArrayFile(paths["records"], "rb", self._traffic) as old,
+            ArrayFile(self._renames[0][0], "wb", self._traffic) as new,
+        ):
+            merged = merge(old, stored, keys, new)
         with ArrayFile(paths["crawled"], "rb", self._traffic) as old:
             flags = old.read(_FLAG, stored)
         fresh = merged.places[~merged.known]
