@@ -42,32 +42,58 @@ class JoinedLinks(msgspec.Struct, frozen=True):
     """Reason → links, repeats included."""
 
 
-def join_many(base: str, hrefs: Sequence[str], rules: CanonicalRules = DEFAULT_RULES) -> JoinedLinks:
-    """Join all `hrefs` of the page `base`; a URL that occurs in several spellings appears once."""
-    page = split(base, UNCAPPED_RULES)
-    if isinstance(page, Refusal):
-        return JoinedLinks({}, {BASE: len(hrefs)} if hrefs else {})
-    scheme, directory = page.scheme, _directory(page.path)
-    ancestors = {0: directory}
-    # Path characters that a simple link may have; none when its result would still need work.
-    room = -1 if rules.rewrite else rules.max_length - len(scheme) - 3 - len(page.server)
-    own: dict[tuple[str, str], JoinedLink] = {}
-    found = {page.server: own}
-    refused: dict[str, int] = {}
-    for href, (index, count) in _distinct(hrefs).items():
+class Joiner:
+    """Joins links to one page, whose URL is parsed once. It remembers nothing of the links."""
+
+    def __init__(self, base: str, rules: CanonicalRules = DEFAULT_RULES) -> None:
+        self._rules = rules
+        page = split(base, UNCAPPED_RULES)
+        self.page = page if isinstance(page, Url) else None
+        if self.page is not None:
+            self._scheme, self._server = self.page.scheme, self.page.server
+            self.directory = directory_of(self.page.path)
+            self._ancestors = {0: self.directory}
+            # Path characters that a simple link may have; none when its result would still need work.
+            self._room = -1 if rules.rewrite else rules.max_length - len(self._scheme) - 3 - len(self._server)
+
+    def join(self, href: str) -> Url | Refusal:
+        """The canonical form of a link on the page; the same as gregor.url.canonical.join."""
+        if self.page is None:
+            return Refusal(BASE)
         simple = _SIMPLE.fullmatch(href)
         if simple is not None:
             ups = simple.end(1)
-            path = href if ups < 0 else (ancestors.get(ups) or _ancestor(ancestors, ups)) + href[ups:]
-            if len(path) <= room:
-                _add(own, scheme, path, index, count)
-                continue
-        url = _join_plain(page, directory, href, rules)
+            path = href if ups < 0 else (self._ancestors.get(ups) or _ancestor(self._ancestors, ups)) + href[ups:]
+            if len(path) <= self._room:
+                return Url(self._scheme, self._server, path)
+        return _join_plain(self.page, self.directory, href, self._rules)
+
+
+def join_many(base: str, hrefs: Sequence[str], rules: CanonicalRules = DEFAULT_RULES) -> JoinedLinks:
+    """Join all `hrefs` of the page `base`; a URL that occurs in several spellings appears once."""
+    joiner = Joiner(base, rules)
+    found: dict[str, dict[tuple[str, str], JoinedLink]] = {}
+    refused: dict[str, int] = {}
+    for href, (index, count) in _distinct(hrefs).items():
+        url = joiner.join(href)
         if isinstance(url, Refusal):
             refused[url.reason] = refused.get(url.reason, 0) + count
         else:
             _add(found.setdefault(url.server, {}), url.scheme, url.path, index, count)
-    return JoinedLinks({server: list(links.values()) for server, links in found.items() if links}, refused)
+    return JoinedLinks({server: list(links.values()) for server, links in found.items()}, refused)
+
+
+def without_fragment(href: str) -> str:
+    """The link as far as a server sees it."""
+    cut = href.find("#")
+    # "a #b" is "a%20" to the standard, which trims the ends only; cutting first would make it "a".
+    return href[:cut] if cut == 0 or (cut > 0 and href[cut - 1] > " ") else href
+
+
+def directory_of(path: str) -> str:
+    """The part of a path that relative links are joined to: "/a/b?c" → "/a/"."""
+    bare = path.partition("?")[0]
+    return bare[: bare.rindex("/") + 1]
 
 
 def _add(links: dict[tuple[str, str], JoinedLink], scheme: str, path: str, index: int, count: int) -> None:
@@ -89,18 +115,10 @@ def _distinct(hrefs: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Link without fragment → (index of the first, count)."""
     distinct: dict[str, tuple[int, int]] = {}
     for index, href in enumerate(hrefs):
-        cut = href.find("#")
-        # "a #b" is "a%20" to the standard, which trims the ends only; cutting first would make it "a".
-        if cut >= 0 and (cut == 0 or href[cut - 1] > " "):
-            href = href[:cut]
+        href = without_fragment(href)
         earlier = distinct.get(href)
         distinct[href] = (index, 1) if earlier is None else (earlier[0], earlier[1] + 1)
     return distinct
-
-
-def _directory(path: str) -> str:
-    bare = path.partition("?")[0]
-    return bare[: bare.rindex("/") + 1]
 
 
 def _plain_path(page: Url, directory: str, href: str) -> str | None:
