@@ -56,7 +56,7 @@ def topics(settings: Settings, make: bool, as_json: bool, bootstrap: str | None)
     logging.getLogger("gregor.kafka").addFilter(_First())
     clients = Clients(config.names, config.kafka)
     admin = clients.wait_for_broker()
-    layout = layout_of(config)
+    layout = config.layout
     made: list[str] = []
     if make:
         # What cannot be mended by creating is told below, with everything else that differs.
@@ -72,15 +72,6 @@ def topics(settings: Settings, make: bool, as_json: bool, bootstrap: str | None)
         click.echo("\n".join(_as_text(config, layout, found, differences, made)))
     if differences:
         raise CheckFailed(_summary(differences), remedy=remedy(differences))
-
-
-def layout_of(config: Config) -> Layout:
-    """{N, P} as the configuration has them."""
-    return Layout(
-        repositories=config.partitions.repositories,
-        partitions=config.partitions.partitions,
-        partition_by=config.partitions.partition_by,
-    )
 
 
 def _summary(differences: Sequence[Difference]) -> str:

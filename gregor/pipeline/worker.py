@@ -21,6 +21,7 @@ def kafka_transport(config: Config, folder: Path) -> KafkaTransport:
 def run_worker(role: str, config: Config, folder: Path) -> None:
     """Until SIGTERM or SIGINT: the checkpoint is finished, the group is left."""
     transport = kafka_transport(config, folder)
+    transport.require(config.layout)
     chosen = ROLES[role]
     loop = chosen.make(config, placement_of(config), transport.open(chosen.spec))
 

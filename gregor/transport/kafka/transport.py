@@ -18,8 +18,10 @@ from gregor.transport.kafka.member import MemberFolder
 from gregor.transport.kafka.records import headers_of, record_of
 from gregor.transport.kafka.restore import Changelog
 from gregor.transport.kafka.session import KafkaSession
+from gregor.transport.kafka.topics import require
 from gregor.transport.port import Output, Position, Record, StageSpec, TopicPartition
 from schemas.changelog import CHECKPOINT_KEY, Checkpoint, decode_checkpoint
+from schemas.control import Layout
 
 _log: Final = logging.getLogger("gregor.kafka")
 _TIMEOUT_S: Final = 10.0
@@ -33,6 +35,10 @@ class KafkaTransport:
         self._admin = self._clients.wait_for_broker()
         self._folder = folder
         self._memory = memory
+
+    def require(self, layout: Layout) -> None:
+        """Raises TopologyError, with the command that mends it, when the cluster does not hold this crawl's topics."""
+        require(self._clients, self._admin, layout)
 
     def open(self, stage: StageSpec) -> KafkaSession:
         """Join the stage's group as the member whose id stands in ``folder/stage``."""
