@@ -198,8 +198,9 @@ class TransportContract:
         member = Member(harness, FETCHER)
         until(lambda: len(member.gathered) == 4 * harness.partitions, [member])
         at = TopicPartition("schedule", 1)
-        member.positions[at] = Position(member.committed[at].offset, "w" + "A" * (LARGEST_METADATA - 1))
-        member.commit()
+        for metadata in ("wAQ==", "w" + "A" * (LARGEST_METADATA - 1)):
+            member.positions[at] = Position(member.committed[at].offset, metadata)
+            member.commit()
         assert harness.transport.committed("fetcher", ("schedule",))[at] == member.committed[at]
         harness.restart()
         again = Member(harness, FETCHER)

@@ -143,7 +143,6 @@ class EmbeddedSession:
         self._told = epoch
         self._owned -= gone
         self._anew = False
-        self._cursors.clear()
         return Revoked(epoch, gone, lost=bool(gone))
 
     def _assigned(self, epoch: int, owned: frozenset[int]) -> Assigned:
