@@ -5,7 +5,7 @@ import socket
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import aiodns
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -32,8 +32,10 @@ class _Entry(Struct, frozen=True):
 class CachingResolver(AbstractResolver):
     """One for an event loop. Lookups of one name at one time share one question."""
 
-    def __init__(self, nameservers: Sequence[str] | None = None, **options: Any) -> None:
-        self._resolver = aiodns.DNSResolver(nameservers=list(nameservers) if nameservers else None, **options)
+    def __init__(self, nameservers: Sequence[str] | None = None, *, shortest_s: float = SHORTEST_ANSWER_S) -> None:
+        self._shortest = shortest_s
+        # No text options: pycares 5 hands c-ares pointers to memory that it has already freed.
+        self._resolver = aiodns.DNSResolver(nameservers=list(nameservers) if nameservers else None)
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._asking: dict[str, asyncio.Task[_Entry]] = {}
 
@@ -89,7 +91,7 @@ class CachingResolver(AbstractResolver):
             # "%" begins the scope of an IPv6 address; a bytes address is ASCII.
             addresses = tuple(dict.fromkeys(_text(node.addr[0]) for node in nodes))
             ttl = min((node.ttl for node in nodes), default=0)
-            lives = min(ANSWER_S, max(SHORTEST_ANSWER_S, float(ttl)))
+            lives = min(ANSWER_S, max(self._shortest, float(ttl)))
             entry = _Entry(now + lives, addresses, "" if addresses else f"{host} has no address")
         self._entries[host] = entry
         self._entries.move_to_end(host)
