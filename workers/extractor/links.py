@@ -6,13 +6,14 @@ pages whose number of tags and of possible attributes bounds that time to a frac
 All others go through libxml2's event parser, which builds nothing and walks open elements only at an end tag, so that
 tags times depth bounds its time. Past the depth that a page of so many tags may have, reading stops, and what was found
 until then is the answer, marked incomplete.
+
+Links come element by element (all of <link>, then all of <a>, …), those of one element in the order of the page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from enum import IntFlag
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -20,11 +21,26 @@ from lxml import etree  # type: ignore[import-untyped]
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from gregor.url.canonical import Url, join
+from schemas.discovered import Rel
 from workers.extractor.charset import decode, encode_query
+from workers.extractor.requisites import REQUISITES, css_urls, requisites_of
 from workers.extractor.robots_meta import RobotsDirectives, from_content
 
 LinkKind: TypeAlias = Literal[
-    "a", "area", "iframe", "frame", "link-next", "link-prev", "canonical", "alternate", "refresh", "redirect"
+    "a",
+    "area",
+    "iframe",
+    "frame",
+    "link-next",
+    "link-prev",
+    "canonical",
+    "alternate",
+    "refresh",
+    "redirect",
+    "requisite",
+    "sitemap",
+    "feed",
+    "plugin",
 ]
 
 LEXBOR_MAX_TAGS: Final = 5_000
@@ -33,32 +49,26 @@ EVENT_STEPS: Final = 300_000_000
 MIN_DEPTH_LIMIT: Final = 256
 MAX_TITLE: Final = 512
 
-_ELEMENTS: Final = "a[href],area[href],iframe[src],frame[src],link[href],meta,base[href],title"
+_ELEMENTS: Final = ("base", "title", "meta", "link", "a", "area", "iframe", "frame")
+_ALL_ELEMENTS: Final = (*_ELEMENTS, *REQUISITES)
 # An attribute's name is preceded by one of these.
 _NOT_SEPARATORS: Final = bytes(set(range(256)) - set(b" \t\n\f\r/\"'"))
 _REFRESH = re.compile(r"\s*+[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL)
 _FEED_BYTES: Final = 65_536
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
-
-
-class Rel(IntFlag):
-    """What a link says about itself."""
-
-    NOFOLLOW = 1
-    UGC = 2
-    SPONSORED = 4
-
-
+_REQUISITE_RELS: Final = frozenset(("stylesheet", "icon", "apple-touch-icon", "manifest", "preload", "modulepreload"))
 _REL_WORDS: Final = {"nofollow": Rel.NOFOLLOW, "ugc": Rel.UGC, "sponsored": Rel.SPONSORED}
 
 
-class RawLink(msgspec.Struct, frozen=True):
+class RawLink(msgspec.Struct, frozen=True, gc=False):
     """A link as it stands in the page, not joined yet; its query is already in the page's charset."""
 
     href: str
     kind: LinkKind
     rel: int = 0
-    """Bits of Rel."""
+    """Bits of schemas.discovered.Rel."""
+    lastmod_ms: int = 0
+    """What a sitemap says of its last change; 0: nothing."""
 
 
 class PageLinks(msgspec.Struct, frozen=True):
@@ -67,7 +77,6 @@ class PageLinks(msgspec.Struct, frozen=True):
     base: str
     """What hrefs are joined to: the page's URL, or that of its base element."""
     links: list[RawLink] = []
-    """In the order of the page."""
     dropped: int = 0
     """Links beyond the limit."""
     robots: RobotsDirectives = RobotsDirectives()
@@ -78,10 +87,11 @@ class PageLinks(msgspec.Struct, frozen=True):
 
 
 class ExtractLimits(msgspec.Struct, frozen=True):
-    """Bounds of one page, and the name under which robots directives address this crawler."""
+    """Bounds of one page, what counts as a link, and the name under which robots directives address this crawler."""
 
     max_links: int = 10_000
     agent: str = "gregor"
+    requisites: bool = False
 
 
 DEFAULT_LIMITS: Final = ExtractLimits()
@@ -100,7 +110,7 @@ def extract(body: bytes, content_type: str, url: str, limits: ExtractLimits = DE
     page = decode(body, content_type)
     found = _Collector(url, page.charset, limits)
     if fits_lexbor(page.text):
-        _read_tree(page.text, found)
+        _read_tree(page.text, found, limits)
     else:
         _read_events(page.text, found)
     return found.result()
@@ -119,17 +129,24 @@ def fits_lexbor(text: str) -> bool:
     """Whether lexbor's time is bounded by what the page can hold at most."""
     if text.count("<") > LEXBOR_MAX_TAGS:
         return False
+    if len(text) <= LEXBOR_MAX_SEPARATORS:
+        return True
     return len(text.encode("utf-8", "replace").translate(None, _NOT_SEPARATORS)) <= LEXBOR_MAX_SEPARATORS
 
 
-def _read_tree(text: str, found: _Collector) -> None:
+def _read_tree(text: str, found: _Collector, limits: ExtractLimits) -> None:
     parser = LexborHTMLParser(text, options=LexborDocumentOptions.WO_EVENTS)
-    for node in parser.css(_ELEMENTS):
-        tag = node.tag
-        if tag == "title":
-            found.add_title(node.text())
-        elif tag is not None:
-            found.add(tag, node.attributes)
+    for tag in _ALL_ELEMENTS if limits.requisites else _ELEMENTS:
+        # One walk over the tree for each is still faster than one selector for all of them.
+        nodes = parser.tags(tag)
+        if tag == "a":
+            found.add_anchors([node.attributes for node in nodes])
+        elif tag == "title" or tag == "style":
+            for node in nodes:
+                found.add_text(tag, node.text())
+        else:
+            for node in nodes:
+                found.add(tag, node.attributes)
 
 
 def _read_events(text: str, found: _Collector) -> None:
@@ -159,7 +176,7 @@ class _EventTarget:
         self._max_depth = max_depth
         self._depth = 0
         self._template_depth = 0
-        self._title: list[str] | None = None
+        self._text: list[str] | None = None
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
@@ -170,29 +187,29 @@ class _EventTarget:
         elif self._template_depth:
             # A template's content is no part of the page until a script copies it.
             return
-        elif tag == "title":
-            self._title = []
-        else:
+        elif tag == "title" or tag == "style":
+            self._text = []
+        elif tag in _ALL_ELEMENTS:
             self._found.add(tag, attributes)
 
     def end(self, tag: str) -> None:
         self._depth -= 1
         if tag == "template":
             self._template_depth -= 1
-        elif tag == "title" and self._title is not None:
-            self._found.add_title("".join(self._title))
-            self._title = None
+        elif tag in ("title", "style") and self._text is not None:
+            text, self._text = "".join(self._text), None
+            self._found.add_text(tag, text)
 
     def data(self, text: str) -> None:
-        if self._title is not None:
-            self._title.append(text)
+        if self._text is not None:
+            self._text.append(text)
 
     def close(self) -> None:
         return None
 
 
 class _Collector:
-    """Takes the elements of a page in their order and keeps what is asked for."""
+    """Takes the elements of a page in any order and keeps what is asked for."""
 
     def __init__(self, url: str, charset: str, limits: ExtractLimits) -> None:
         self.complete = True
@@ -201,35 +218,60 @@ class _Collector:
         self._utf = charset.startswith("utf-")
         self._limits = limits
         self._base: str | None = None
-        self._links: list[RawLink] = []
+        self._links: dict[str, list[RawLink]] = {tag: [] for tag in _ALL_ELEMENTS}
+        self._room = limits.max_links
         self._dropped = 0
         self._robots = RobotsDirectives()
         self._title: str | None = None
 
     def add(self, tag: str, attributes: Mapping[str, str | None]) -> None:
-        if tag in ("a", "area"):
+        if tag == "a":
+            self.add_anchors((attributes,))
+        elif tag == "area":
             if "href" in attributes:
-                rel = attributes.get("rel")
-                self._link(attributes["href"] or "", "a" if tag == "a" else "area", _rel_bits(rel) if rel else 0)
-        elif tag in ("iframe", "frame"):
-            if "src" in attributes:
-                self._link(attributes["src"] or "", "iframe" if tag == "iframe" else "frame")
+                self._link(tag, attributes["href"] or "", "area", rel_bits(attributes.get("rel") or ""))
         elif tag == "link":
             self._link_element(attributes)
         elif tag == "meta":
             self._meta(attributes)
-        elif tag == "base" and self._base is None and "href" in attributes:
-            joined = join(self._url, attributes["href"] or "")
-            self._base = joined.text if isinstance(joined, Url) else self._url
+        elif tag == "base":
+            if self._base is None and "href" in attributes:
+                joined = join(self._url, attributes["href"] or "")
+                self._base = joined.text if isinstance(joined, Url) else self._url
+        elif tag == "iframe" or tag == "frame":
+            if "src" in attributes:
+                self._link(tag, attributes["src"] or "", "iframe" if tag == "iframe" else "frame")
+        elif self._limits.requisites:
+            for href in requisites_of(tag, attributes):
+                self._link(tag, href, "requisite")
 
-    def add_title(self, text: str) -> None:
-        if self._title is None:
-            self._title = " ".join(text.split())[:MAX_TITLE]
+    def add_anchors(self, anchors: Sequence[Mapping[str, str | None]]) -> None:
+        """Most links by far, hence without a call for each."""
+        links = self._links["a"]
+        for attributes in anchors:
+            if "href" in attributes:
+                href, rel = attributes["href"] or "", attributes.get("rel")
+                if self._room <= 0:
+                    self._dropped += 1
+                    continue
+                self._room -= 1
+                if not self._utf:
+                    href = encode_query(href, self._charset)
+                links.append(RawLink(href, "a", rel_bits(rel)) if rel else RawLink(href, "a"))
+
+    def add_text(self, tag: str, text: str) -> None:
+        """The content of a <title> or <style>."""
+        if tag == "title":
+            if self._title is None:
+                self._title = " ".join(text.split())[:MAX_TITLE]
+        elif self._limits.requisites:
+            for href in css_urls(text):
+                self._link(tag, href, "requisite")
 
     def result(self) -> PageLinks:
         return PageLinks(
             base=self._base or self._url,
-            links=self._links,
+            links=[link for links in self._links.values() for link in links],
             dropped=self._dropped,
             robots=self._robots,
             title=self._title or "",
@@ -237,24 +279,22 @@ class _Collector:
             complete=self.complete,
         )
 
-    def _link(self, href: str, kind: LinkKind, rel: int = 0) -> None:
-        if len(self._links) < self._limits.max_links:
-            self._links.append(RawLink(href if self._utf else encode_query(href, self._charset), kind, rel))
-        else:
+    def _link(self, tag: str, href: str, kind: LinkKind, rel: int = 0) -> None:
+        if self._room <= 0:
             self._dropped += 1
+            return
+        self._room -= 1
+        self._links[tag].append(RawLink(href if self._utf else encode_query(href, self._charset), kind, rel))
 
     def _link_element(self, attributes: Mapping[str, str | None]) -> None:
         href, words = attributes.get("href"), (attributes.get("rel") or "").lower().split()
         if href is None:
             return
-        if "canonical" in words:
-            self._link(href, "canonical")
-        elif "next" in words:
-            self._link(href, "link-next")
-        elif "prev" in words or "previous" in words:
-            self._link(href, "link-prev")
-        elif "alternate" in words and "stylesheet" not in words:
-            self._link(href, "alternate", _rel_bits(" ".join(words)))
+        kind = kind_of(words)
+        if kind is not None:
+            self._link("link", href, kind, rel_bits(" ".join(words)))
+        elif self._limits.requisites and not _REQUISITE_RELS.isdisjoint(words):
+            self._link("link", href, "requisite")
 
     def _meta(self, attributes: Mapping[str, str | None]) -> None:
         content = attributes.get("content") or ""
@@ -264,7 +304,7 @@ class _Collector:
         if (attributes.get("http-equiv") or "").strip().lower() == "refresh":
             target = refresh_target(content)
             if target is not None:
-                self._link(target, "refresh")
+                self._link("meta", target, "refresh")
 
 
 def refresh_target(content: str) -> str | None:
@@ -278,7 +318,21 @@ def refresh_target(content: str) -> str | None:
     return target or None
 
 
-def _rel_bits(rel: str) -> int:
+def kind_of(words: Sequence[str]) -> LinkKind | None:
+    """What the words of a <link>'s rel make of it; None: it leads to no page."""
+    if "canonical" in words:
+        return "canonical"
+    if "next" in words:
+        return "link-next"
+    if "prev" in words or "previous" in words:
+        return "link-prev"
+    if "alternate" in words and "stylesheet" not in words:
+        return "alternate"
+    return None
+
+
+def rel_bits(rel: str) -> int:
+    """The bits of schemas.discovered.Rel in a rel attribute."""
     bits = 0
     for word in rel.lower().split():
         bits |= _REL_WORDS.get(word, 0)
