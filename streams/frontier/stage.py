@@ -1,24 +1,21 @@
-"""The frontier as a stage: discoveries and results in, orders out, the state of each partition behind it."""
+"""The frontier as a stage: discoveries and results in, orders and verdicts out, the books of each partition behind it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gregor.config import Config
 from gregor.stage.contract import Decode, Received, Work
-from gregor.state.packed import Mutation, apply_deltas
-from gregor.state.store import StateReader, StateSpec, StateWriter
+from gregor.state.packed import Mutation
 from gregor.transport.port import Assignment, Output, StageSpec
 from gregor.url.fingerprint import Placement
 from schemas.codec import encode
-from schemas.control import decode_control
+from schemas.control import Limits, Pause, decode_control
 from schemas.discovered import Discovered, decode_discovered
 from schemas.fetched import Fetched, decode_fetched
-from streams.frontier.core import FAMILIES, PartitionFrontier, route
-
-
-def _apply(state: StateReader, deltas: Sequence[bytes], writer: StateWriter) -> None:
-    apply_deltas(FAMILIES, deltas, writer)
-
+from streams.frontier.deltas import STATE
+from streams.frontier.partition import NO_LIMIT, PartitionFrontier
+from streams.frontier.release import Quota
+from streams.frontier.routing import HostHash, Routing
 
 SPEC: Final = StageSpec(
     name="frontier",
@@ -26,7 +23,7 @@ SPEC: Final = StageSpec(
     broadcast=("control",),
     outputs=("schedule", "verdicts", "dead-letters"),
     changelog="frontier-changelog",
-    state=StateSpec(FAMILIES, _apply),
+    state=STATE,
 )
 
 
@@ -42,13 +39,17 @@ class FrontierStage:
 
     def __init__(self, config: Config, placement: Placement) -> None:
         self._config = config
-        self._placement = placement
+        self._routing: Routing = HostHash(placement)
         self._partitions: dict[int, PartitionFrontier] = {}
+        self._paused: set[str] = set()
+        self._crawl_paused = False
+        self._limits = Limits(max_pages=config.crawl.max_pages)
+        self._ordering = True
 
     def assigned(self, partition: int, assignment: Assignment) -> None:
         assert assignment.state is not None
         self._partitions[partition] = PartitionFrontier(
-            partition, assignment.state, self._config, dict(assignment.counters), assignment.sequence
+            partition, assignment.state, self._config, dict(assignment.counters), self._paused
         )
 
     def revoked(self, partitions: frozenset[int]) -> None:
@@ -56,40 +57,83 @@ class FrontierStage:
             self._partitions.pop(partition, None)
 
     def instruct(self, received: Sequence[Received]) -> None:
-        """Pauses and limits are not obeyed yet."""
+        changed: set[str] = set()
+        for one in received:
+            match one.value:
+                case Pause(server="") as pause:
+                    self._crawl_paused = pause.paused
+                case Pause() as pause:
+                    (self._paused.add if pause.paused else self._paused.discard)(pause.server)
+                    changed.add(pause.server)
+                case Limits() as limits:
+                    self._limits = limits
+        for partition in self._partitions.values():
+            partition.repause(changed)
 
     def process(self, received: Sequence[Received], now_ms: int) -> Work:
+        """Discoveries of a partition are admitted together, results one order after the other."""
+        discoveries: dict[int, list[Discovered]] = {}
         urls = 0
         for one in received:
-            partition = self._partitions[one.record.partition]
             if isinstance(one.value, Discovered):
-                urls += partition.discover(one.value, now_ms)
+                discoveries.setdefault(one.record.partition, []).append(one.value)
             elif isinstance(one.value, Fetched):
-                urls += partition.confirm(one.value, now_ms)
+                urls += self._partitions[one.record.partition].confirm(one.value, now_ms)
+        for partition, batch in discoveries.items():
+            urls += self._partitions[partition].discover(batch, now_ms)
         return Work((), urls)
 
     def tick(self, now_ms: int) -> Work:
-        orders = [order for partition in self._partitions.values() for order in partition.release(now_ms)]
+        quota = self._quota(now_ms)
+        orders = []
+        for partition in self._partitions.values():
+            orders += partition.release(now_ms, quota)
+        changed = self._note_stop(quota)
         return Work(
             [
-                Output("schedule", route(order, self._placement), order.server.encode(), encode(order))
+                Output("schedule", self._routing.partition(order), order.server.encode(), encode(order))
                 for order in orders
             ],
-            sum(len(order.urls) for order in orders),
+            sum([len(order.urls) for order in orders]) + changed,
         )
 
+    def _note_stop(self, quota: Quota) -> bool:
+        """Whether a limit has just been reached or lifted: the counters then say so in the next checkpoint."""
+        self._ordering = quota.pages > 0
+        stopped = not self._ordering and not self._crawl_paused
+        changed = False
+        for partition in self._partitions.values():
+            if partition.counters.get("stopped", 0) != stopped:
+                partition.counters["stopped"] = int(stopped)
+                changed = True
+        return changed
+
+    def _quota(self, now_ms: int) -> Quota:
+        """Pages that may still be ordered; the limit is exact while this stage has all partitions."""
+        if self._crawl_paused:
+            return Quota(0)
+        if self._limits.until_ms and now_ms >= self._limits.until_ms:
+            return Quota(0)
+        if not self._limits.max_pages:
+            return Quota(NO_LIMIT)
+        spent = sum(
+            one.counters.get("leased", 0) + one.counters.get("confirmed", 0) for one in self._partitions.values()
+        )
+        return Quota(max(0, self._limits.max_pages - spent))
+
     def next_due_ms(self) -> int | None:
-        dues = [due for one in self._partitions.values() if (due := one.next_due_ms()) is not None]
+        dues = [due for one in self._partitions.values() if (due := one.next_due_ms(self._ordering)) is not None]
         return min(dues, default=None)
 
     def mutations(self) -> Mapping[int, Sequence[Mutation]]:
-        return {partition: one.mutations() for partition, one in self._partitions.items()}
+        found = {partition: one.mutations() for partition, one in self._partitions.items()}
+        return {partition: mutations for partition, mutations in found.items() if mutations}
 
     def counters(self) -> Mapping[int, Mapping[str, int]]:
         return {partition: one.counters for partition, one in self._partitions.items()}
 
     def prepare(self) -> Sequence[Output]:
-        return ()
+        return [output for one in self._partitions.values() for output in one.verdicts()]
 
     def committed(self) -> None:
         for one in self._partitions.values():

@@ -1,0 +1,153 @@
+"""The books of one partition: everything that its decisions read and change, and what of it waits for the checkpoint.
+
+Every decision is a function of these books, a batch and the time. ``mutations`` gives what has changed since the last checkpoint;
+``committed`` and ``dropped`` end it. Nothing here asks for the time or for chance.
+"""
+
+from collections.abc import Iterator, Set
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from gregor.config import Config
+from gregor.state.packed import Mutation, Operation, pack_delta
+from gregor.state.store import StateReader
+from streams.frontier import queue
+from streams.frontier.entry import place_prefix
+from streams.frontier.families import DOMAINS, NUMBERS, PARTITION
+from streams.frontier.later import Later
+from streams.frontier.leases import Leases
+from streams.frontier.moves import Moves
+from streams.frontier.ordering import rank_by
+from streams.frontier.priority import priority_by
+from streams.frontier.robots import RobotsCache
+from streams.frontier.scope import scope_of
+from streams.frontier.server import LiveServer
+from streams.frontier.servers import Servers
+from streams.frontier.uniqueness.engine import Engine
+from streams.frontier.verdicts import Verdicts
+
+_FACTS: Final = b"facts"
+
+
+class PartitionFacts(Struct, array_like=True):
+    """What is durable of a partition as a whole."""
+
+    now_ms: int = 0
+    """The partition's clock: the latest time that it was told."""
+    orders: int = 0
+    """Orders made, which number the leases."""
+    later_start: bytes = b""
+    """Where URLs that wait for a time are read from."""
+    leases_start: bytes = b""
+    wait_ms: int = 0
+    """How long orders waited for a fetcher lately."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(PartitionFacts).decode
+
+
+class Books:
+    """Of one partition."""
+
+    def __init__(
+        self, partition: int, state: StateReader, config: Config, counters: dict[str, int], paused: Set[str]
+    ) -> None:
+        self.partition = partition
+        self.state = state
+        self.config = config
+        self.counters = counters
+        found = state.get(PARTITION, _FACTS)
+        self.facts = PartitionFacts() if found is None else _decode(found)
+        self.engine = Engine(state)
+        rank = rank_by(config.frontier.order, int(config.frontier.ageing_s * 1000))
+        self.servers = Servers(state, rank, config.frontier.orders_per_server, paused, self.facts.now_ms)
+        self.leases = Leases(state, self.facts.leases_start)
+        self.later = Later(state, self.facts.later_start)
+        self.robots = RobotsCache(state, config.robots_agent)
+        self.verdicts = Verdicts(partition, config.frontier.verdicts_per_checkpoint, config.config_version)
+        self.in_scope = scope_of(config)
+        self.priority = priority_by(config.frontier)
+        self.place_prefix = place_prefix(config.frontier.order)
+        self.moves = Moves()
+        self._domains: dict[str, int] = {}
+        self._committed_counters = dict(counters)
+        self._committed_facts = msgspec.structs.replace(self.facts)
+        self._batches = 0
+
+    def clock(self, now_ms: int) -> int:
+        """The partition's time, which never goes back."""
+        if now_ms > self.facts.now_ms:
+            self.facts.now_ms = now_ms
+        return self.facts.now_ms
+
+    def count(self, name: str, by: int = 1) -> None:
+        self.counters[name] = self.counters.get(name, 0) + by
+
+    def salt(self) -> int:
+        """Another number for each batch, the same one after a restart."""
+        self._batches += 1
+        return self.counters.get("discovered", 0) + self._batches
+
+    def enqueue(self, live: LiveServer, place: bytes, value: bytes, now_ms: int) -> None:
+        """A URL comes, or comes back, into its server's queue; the server has to be placed afterwards."""
+        if not live.record.queued:
+            live.record.since_ms = now_ms
+        queue.add(live, place, value)
+        self.count("queued")
+
+    def domain_admitted(self, domain: str) -> int:
+        count = self._domains.get(domain)
+        if count is None:
+            stored = self.state.get(DOMAINS, domain.encode())
+            count = int.from_bytes(stored, "big") if stored else 0
+        return count
+
+    def domain_admits(self, domain: str, urls: int) -> None:
+        self._domains[domain] = self.domain_admitted(domain) + urls
+
+    def mutations(self) -> list[Mutation]:
+        changes = list(self._changes())
+        if changes:
+            self.facts.later_start = self.later.start
+            self.facts.leases_start = self.leases.start
+            changes.append(Mutation(PARTITION.encode(), pack_delta(list(self._partition_operations()))))
+        return changes
+
+    def _changes(self) -> Iterator[Mutation]:
+        self.moves.apply(self.engine)
+        yield from self.servers.mutations()
+        yield from self.engine.deltas()
+
+    def _partition_operations(self) -> Iterator[Operation]:
+        yield NUMBERS[PARTITION], _FACTS, _encode(self.facts)
+        for domain, count in self._domains.items():
+            yield NUMBERS[DOMAINS], domain.encode(), count.to_bytes(8, "big")
+
+    def committed(self) -> None:
+        self.servers.committed()
+        self.engine.committed()
+        self.leases.committed()
+        self.later.committed()
+        self._settle()
+        self._committed_counters = dict(self.counters)
+        self._committed_facts = msgspec.structs.replace(self.facts)
+
+    def dropped(self) -> None:
+        """Nothing since the last checkpoint has happened."""
+        now_ms = self.facts.now_ms
+        self.counters = dict(self._committed_counters)
+        self.facts = msgspec.structs.replace(self._committed_facts)
+        self.engine.aborted()
+        self.leases.dropped()
+        self.later.dropped()
+        self.servers.dropped(now_ms)
+        self._settle()
+
+    def _settle(self) -> None:
+        self.verdicts.clear()
+        self.moves.clear()
+        self._domains = {}
+        self._batches = 0

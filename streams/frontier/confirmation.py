@@ -1,0 +1,146 @@
+"""Confirmation: the results of an order end its lease, and decide for each of its URLs and for its server how they go on."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from gregor.url.canonical import Refusal, join
+from schemas.fetched import Fetched, FetchResult
+from schemas.schedule import OrderKind
+from streams.frontier import retries, robots, traps
+from streams.frontier.books import Books
+from streams.frontier.entry import attempts_of, extra_of, path_of, scheme_of, with_attempts, with_extra
+from streams.frontier.finals import drop, settle
+from streams.frontier.later import RETRY, VISIT, Visit, Waiting
+from streams.frontier.leases import Lease
+from streams.frontier.politeness import delay_of, next_request_ms, response_ms
+from streams.frontier.queue import Entry
+from streams.frontier.retries import Fate, fate_of
+from streams.frontier.revisit import next_visit
+from streams.frontier.server import LiveServer
+from streams.frontier.uniqueness.facts import UrlState
+
+HOUR_MS: Final = 3600 * 1000
+
+
+def confirm(books: Books, fetched: Fetched, now_ms: int) -> int:
+    """Take in one order's results; gives how many URLs were decided. Without its lease a result is late or repeated."""
+    lease = books.leases.get(fetched.lease)
+    if lease is None or lease.server != fetched.server.encode():
+        books.count("results_ignored")
+        return 0
+    live = books.servers.open(lease.server)
+    books.servers.touch(live)
+    books.leases.end(live, lease)
+    live.record.in_flight -= 1
+    _note_wait(books, lease, fetched)
+    _judge_server(books, live, lease.kind, fetched, now_ms)
+    if lease.kind == "robots":
+        robots.learn(books.config, live, fetched, lease.schemes, now_ms)
+    else:
+        _confirm_urls(books, live, lease, fetched, now_ms)
+    books.servers.place(live, now_ms)
+    return max(1, len(lease.entries))
+
+
+def _note_wait(books: Books, lease: Lease, fetched: Fetched) -> None:
+    """How long orders wait for a fetcher: a moving average, for the deadlines of the next ones."""
+    began = fetched.started_ms or fetched.received_ms
+    if began:
+        waited = max(0, began - lease.created_ms)
+        books.facts.wait_ms += (waited - books.facts.wait_ms) // 8
+
+
+def _judge_server(books: Books, live: LiveServer, kind: OrderKind, fetched: Fetched, now_ms: int) -> None:
+    """What the order says of its server: when it may be asked again, whether it is given up."""
+    record, settings = live.record, books.config.retry
+    took = response_ms(fetched)
+    if took is not None:
+        record.response_ms = min(max(took, 0), HOUR_MS)
+    delay = delay_of(books.config.for_server(live.text), record)
+    record.next_ms = max(record.next_ms, next_request_ms(fetched, delay, now_ms))
+    if retries.server_failed(fetched):
+        record.failures += 1
+        backoff = retries.wait_ms(settings, record.failures, live.name)
+        record.next_ms = max(record.next_ms, now_ms + max(retries.retry_after_ms(fetched), backoff))
+        if took is None and record.failures >= settings.server_attempts and kind == "pages":
+            record.dead_until_ms = now_ms + int(settings.dead_hours * HOUR_MS)
+            record.next_ms, record.failures = now_ms, 0
+            books.count("servers_given_up")
+    elif took is not None:
+        record.failures = 0
+    record.since_ms = record.next_ms
+
+
+def _confirm_urls(books: Books, live: LiveServer, lease: Lease, fetched: Fetched, now_ms: int) -> None:
+    confirmed: list[bytes] = []
+    failed: dict[str, list[Entry]] = {}
+    for entry, result in _matched(lease, fetched):
+        place, value = entry
+        fate = fate_of(books.config.retry, result, attempts_of(value))
+        if fate is Fate.RETURNED:
+            books.enqueue(live, place, value, now_ms)
+            books.count("returned")
+        elif fate is Fate.AGAIN:
+            books.enqueue(live, place, with_attempts(value, attempts_of(value) + 1), now_ms)
+            books.count("retried")
+        elif result is None or fate is Fate.FAILED:
+            failed.setdefault(result.outcome if result else "internal", []).append(entry)
+        elif fate is Fate.LATER:
+            _retry_later(books, live, entry, now_ms)
+        else:
+            confirmed.append(place)
+            _note_response(books, live, entry, result, now_ms)
+    books.count("leased", -len(lease.entries))
+    for outcome, entries in failed.items():
+        drop(books, live, entries, "failed", outcome)
+    if confirmed:
+        books.count("confirmed", len(confirmed))
+        settle(books, live, confirmed, UrlState.FETCHED)
+
+
+def _matched(lease: Lease, fetched: Fetched) -> Iterator[tuple[Entry, FetchResult | None]]:
+    """Each URL of the order with its result; results usually come in the order of the URLs."""
+    results = fetched.results
+    entries = lease.entries
+    if len(results) == len(entries):
+        pairs = list(zip(entries, results, strict=True))
+        if all(path_of(entry[1]) == one.path and scheme_of(entry[1]) == one.scheme for entry, one in pairs):
+            yield from pairs
+            return
+    by_url = {(one.scheme, one.path): one for one in results}
+    for entry in entries:
+        yield entry, by_url.get((scheme_of(entry[1]), path_of(entry[1])))
+
+
+def _retry_later(books: Books, live: LiveServer, entry: Entry, now_ms: int) -> None:
+    place, value = entry
+    attempts = attempts_of(value) + 1
+    due = now_ms + retries.wait_ms(books.config.retry, attempts, place)
+    books.later.put(live, due, Waiting(RETRY, live.name, place, with_attempts(value, attempts)))
+    books.count("retrying")
+    books.count("retried")
+
+
+def _note_response(books: Books, live: LiveServer, entry: Entry, result: FetchResult, now_ms: int) -> None:
+    place, value = entry
+    if result.outcome == "redirect":
+        _note_redirect(books, live, result)
+    elif result.outcome == "ok":
+        traps.note_page(books.config.traps, live.record, result.path, result.digest)
+    extra = next_visit(books.config.revisit, result, extra_of(value))
+    if extra is None:
+        if books.config.revisit.mode != "off":
+            books.count("gone")
+        return
+    waiting = Waiting(VISIT, live.name, place, with_extra(with_attempts(value, 0), extra))
+    books.later.put_visit(live, waiting, Visit(now_ms + extra.interval_s * 1000, now_ms))
+    books.count("revisiting")
+
+
+def _note_redirect(books: Books, live: LiveServer, result: FetchResult) -> None:
+    """A redirect to the same URL leads nowhere; the extractor's link to it is a known URL."""
+    url = f"{result.scheme}://{live.text}{result.path}"
+    target = join(url, result.location) if result.location else None
+    if target is not None and not isinstance(target, Refusal) and target.text == url:
+        books.count("redirects_to_self")
+        books.verdicts.note(live.text, "failed", "redirect-to-self", url)

@@ -1,0 +1,104 @@
+"""What a checkpoint logs of one server: its queue's changes in short form, then plain puts and deletes of the other families.
+
+    | "D" 1 | 3 | name length 2 | behind length 1 | removed 4 | added 4 | bytes of added 4 |
+    | name | behind | place 11 | ... | place 11 | value length 2 | value | ... | operations as in gregor/state/packed.py |
+
+Applied in this order: everything of the queue before ``behind`` goes (empty: nothing), then the ``removed`` places, then the ``added``
+ones are put. Nothing depends on what was there before, so that a delta may meet any part of a state. Numbers are little-endian.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from struct import Struct as Layout
+from struct import error as LayoutError
+from typing import Final
+
+from gregor.state.packed import Mutation, Operation, apply_deltas, pack_delta
+from gregor.state.store import StateReader, StateSpec, StateWriter
+from schemas.codec import Undecodable
+from streams.frontier.entry import PLACE_BYTES
+from streams.frontier.families import FAMILIES, QUEUE
+from streams.frontier.uniqueness.apply import apply as apply_entries
+from streams.frontier.uniqueness.apply import apply_piece
+from streams.frontier.uniqueness.blocks import SEEN, WHOLE
+from streams.frontier.uniqueness.blocks import Layout as SeenLayout
+from streams.frontier.uniqueness.deltas import holds_entries
+
+SEEN_LAYOUT: Final = SeenLayout()
+RECORD_BYTES: Final = 512 * 1024
+"""A server's changes are cut into several records after so many bytes."""
+
+_HEAD: Final = Layout("<1sBHBIII")
+_SERVER: Final = 3
+_VALUE: Final = Layout("<H")
+_pack_value = _VALUE.pack
+_unpack_value = _VALUE.unpack_from
+
+
+def pack_server(
+    name: bytes, behind: bytes, removed: Set[bytes], added: Mapping[bytes, bytes], operations: Sequence[Operation]
+) -> Iterator[Mutation]:
+    """One record, or several when there is much."""
+    rest = pack_delta(operations)[1:]
+    parts: list[bytes] = []
+    size = len(rest) + len(removed) * PLACE_BYTES
+    count = 0
+    gone = b"".join(sorted(removed))
+    for place, value in added.items():
+        parts += (place, _pack_value(len(value)), value)
+        size += PLACE_BYTES + 2 + len(value)
+        count += 1
+        if size >= RECORD_BYTES:
+            yield _record(name, behind, gone, count, parts, rest)
+            behind, gone, rest, parts, count, size = b"", b"", b"", [], 0, 0
+    if parts or gone or rest or behind:
+        yield _record(name, behind, gone, count, parts, rest)
+
+
+def _record(name: bytes, behind: bytes, gone: bytes, count: int, parts: list[bytes], rest: bytes) -> Mutation:
+    body = b"".join(parts)
+    head = _HEAD.pack(b"D", _SERVER, len(name), len(behind), len(gone) // PLACE_BYTES, count, len(body))
+    return Mutation(name, b"".join((head, name, behind, gone, body, rest)))
+
+
+def _apply_server(delta: bytes, writer: StateWriter) -> None:
+    try:
+        _, _, name_length, behind_length, removed, added, body = _HEAD.unpack_from(delta)
+    except LayoutError as error:
+        raise Undecodable("a server's delta ends within its head") from error
+    at = _HEAD.size
+    prefix = delta[at : at + name_length] + b"\0"
+    at += name_length
+    behind = delta[at : at + behind_length]
+    at += behind_length
+    end = at + removed * PLACE_BYTES
+    if end + body > len(delta):
+        raise Undecodable("a server's delta ends before its queue does")
+    if behind:
+        writer.delete_range(QUEUE, prefix, prefix + behind)
+    for place in range(at, end, PLACE_BYTES):
+        writer.delete(QUEUE, prefix + delta[place : place + PLACE_BYTES])
+    put = writer.put
+    at = end
+    for _ in range(added):
+        value = at + PLACE_BYTES + 2
+        after = value + _unpack_value(delta, value - 2)[0]
+        put(QUEUE, prefix + delta[at : value - 2], delta[value:after])
+        at = after
+    if at != end + body:
+        raise Undecodable("a server's delta has a queue of another length than it says")
+    if at < len(delta):
+        apply_deltas(FAMILIES, [b"D" + delta[at:]], writer)
+
+
+def apply(state: StateReader, deltas: Sequence[bytes], writer: StateWriter) -> None:
+    """The apply function of the frontier's state."""
+    apply_entries(SEEN_LAYOUT, state, [delta for delta in deltas if holds_entries(delta)], writer)
+    for delta in deltas:
+        kind = delta[1:2]
+        if kind == b"\3":
+            _apply_server(delta, writer)
+        elif kind != b"\2":
+            apply_deltas(FAMILIES, [delta], writer)
+
+
+STATE: Final = StateSpec(FAMILIES, apply, {SEEN: WHOLE}, {SEEN: apply_piece})

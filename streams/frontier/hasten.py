@@ -1,0 +1,31 @@
+"""A sitemap that says a URL has changed since its last visit makes its next visit due."""
+
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from streams.frontier.arrivals import Arrivals
+from streams.frontier.books import Books
+
+
+def by_sitemaps(books: Books, arrivals: Arrivals, new: npt.NDArray[np.bool_], now_ms: int) -> None:
+    for number, found in enumerate(arrivals.records):
+        if not any(found.lastmods_ms):
+            continue
+        first = arrivals.bounds[number]
+        said = [
+            (int(arrivals.fingerprints[first + at]), lastmod)
+            for at, lastmod in enumerate(found.lastmods_ms)
+            if lastmod and not new[first + at]
+        ]
+        if not said:
+            continue
+        live = books.servers.open(arrivals.servers[number])
+        unique = [next(group) for _, group in groupby(sorted(said, reverse=True), key=lambda one: one[0])]
+        visits = books.later.visits(live.hash, [fingerprint for fingerprint, _ in unique])
+        for (fingerprint, lastmod), visit in zip(unique, visits, strict=True):
+            if visit is not None and lastmod > visit.visited_ms and visit.due_ms > now_ms + 1:
+                books.servers.touch(live)
+                if books.later.hasten(live, fingerprint, visit, now_ms + 1):
+                    books.count("hastened")

@@ -1,0 +1,83 @@
+"""What becomes of a URL after a result: final, back to the queue, or later; and what a failure says of its server.
+
+outcome                              of the URL                          of the server
+ok, not-modified, redirect,          confirmed                           it answers
+  client-error, type-refused
+rate-limited, status 503             queued again, three times as often  waits: Retry-After, or longer and longer
+                                       as others
+dns, connect, tls                    queued again                        waits longer and longer, then given up
+timeout, disconnected, protocol,     later                               the same, if nothing in the order was answered
+  server-error, internal
+address-refused                      failed at once                      nothing
+expired, cancelled, no result        queued again, never counted         nothing
+"""
+
+from enum import Enum
+from typing import Final
+
+from xxhash import xxh3_64_intdigest
+
+from gregor.config.frontier import Retry
+from schemas.fetched import Fetched, FetchResult
+
+MORE_FOR_THE_SERVER: Final = 3
+"""How many times as often a URL is tried when it was the server that had enough."""
+GROWTH: Final = 4
+
+
+class Fate(Enum):
+    """Of one URL after one result."""
+
+    CONFIRMED = "confirmed"
+    RETURNED = "returned"
+    """Into the queue, as if it had never left."""
+    AGAIN = "again"
+    """Into the queue, with one attempt more; its server is what waits."""
+    LATER = "later"
+    """Waits for its next attempt."""
+    FAILED = "failed"
+
+
+_CONFIRMED: Final = frozenset({"ok", "not-modified", "redirect", "client-error", "type-refused"})
+_RETURNED: Final = frozenset({"expired", "cancelled"})
+_UNREACHED: Final = frozenset({"dns", "connect", "tls"})
+_LATER: Final = frozenset({"timeout", "disconnected", "protocol", "server-error", "internal"})
+
+
+def is_rate_limited(result: FetchResult) -> bool:
+    return result.outcome == "rate-limited" or result.status == 503
+
+
+def fate_of(settings: Retry, result: FetchResult | None, attempts: int) -> Fate:
+    """``attempts``: vain ones before this result."""
+    if result is None or result.outcome in _RETURNED:
+        return Fate.RETURNED
+    if is_rate_limited(result):
+        return Fate.AGAIN if attempts < settings.attempts * MORE_FOR_THE_SERVER else Fate.FAILED
+    if result.outcome in _CONFIRMED:
+        return Fate.CONFIRMED
+    if result.outcome in _UNREACHED:
+        return Fate.AGAIN if attempts < settings.attempts else Fate.FAILED
+    if result.outcome in _LATER:
+        return Fate.LATER if attempts < settings.attempts else Fate.FAILED
+    return Fate.FAILED
+
+
+def server_failed(fetched: Fetched) -> bool:
+    """Whether an order says that its server does not answer, or has had enough."""
+    if any(is_rate_limited(one) for one in fetched.results):
+        return True
+    if any(one.status for one in fetched.results):
+        return False
+    return any(one.outcome in _UNREACHED or one.outcome in ("timeout", "disconnected") for one in fetched.results)
+
+
+def retry_after_ms(fetched: Fetched) -> int:
+    return max((one.retry_after_ms for one in fetched.results), default=0)
+
+
+def wait_ms(settings: Retry, attempt: int, who: bytes) -> int:
+    """Before attempt number ``attempt`` (from 1) is repeated; up to a quarter more or less for each, so that not all come at once."""
+    plain = min(settings.first_s * GROWTH ** min(attempt - 1, 30), settings.longest_s) * 1000
+    share = xxh3_64_intdigest(who, seed=attempt) % 1024 / 1024
+    return max(1, int(plain * (0.75 + share / 2)))

@@ -1,0 +1,124 @@
+"""robots.txt of each origin: when it is fetched, what it allows, what happens when it cannot be had (RFC 9309)."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from protego import Protego
+
+from gregor.config import Config
+from gregor.state.store import StateReader
+from schemas.fetched import Fetched, RobotsRules
+from streams.frontier.entry import Scheme
+from streams.frontier.families import NUMBERS, ROBOTS
+from streams.frontier.retries import wait_ms
+from streams.frontier.server import LiveServer
+
+PARSED: Final = 1024
+"""Sets of rules that stay parsed."""
+LAST_COPY_MS: Final = 3600 * 1000
+"""For how long the last good copy is used before the file is tried again."""
+ROBOTS_PATH: Final = "/robots.txt"
+
+
+class Rules(Struct, frozen=True, array_like=True):
+    """The text of one origin's rules, as the family ``robots`` keeps it."""
+
+    fetched_ms: int
+    text: str
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Rules).decode
+
+
+def missing(live: LiveServer, schemes: Sequence[Scheme], now_ms: int) -> tuple[Scheme, ...]:
+    """Origins whose robots.txt has to be fetched before any page."""
+    return tuple(scheme for scheme in schemes if live.origin(scheme).expires_ms <= now_ms)
+
+
+def learn(config: Config, live: LiveServer, fetched: Fetched, schemes: Sequence[Scheme], now_ms: int) -> None:
+    """Take in what an order of kind ``robots`` brought."""
+    rules = {one.scheme: one for one in fetched.robots}
+    results = {one.scheme: one for one in fetched.results}
+    for scheme in schemes:
+        found, result = rules.get(scheme), results.get(scheme)
+        if found is not None and found.verdict != "unreachable":
+            _accept(config, live, found, now_ms)
+        elif result is not None and result.outcome == "not-modified":
+            _prolong(config, live, scheme, now_ms)
+        elif result is not None and result.outcome not in ("expired", "cancelled"):
+            _do_without(config, live, scheme, now_ms)
+
+
+def _accept(config: Config, live: LiveServer, found: RobotsRules, now_ms: int) -> None:
+    origin = live.origin(found.scheme)
+    origin.verdict = found.verdict
+    origin.fetched_ms = now_ms
+    origin.delay_ms = max(0, found.crawl_delay_ms)
+    _prolong(config, live, found.scheme, now_ms)
+    key = _key(live, found.scheme)
+    if found.verdict == "rules":
+        live.put(ROBOTS, key, _encode(Rules(now_ms, found.text)))
+    else:
+        live.delete(ROBOTS, key)
+
+
+def _prolong(config: Config, live: LiveServer, scheme: Scheme, now_ms: int) -> None:
+    origin = live.origin(scheme)
+    origin.attempts = 0
+    origin.expires_ms = now_ms + int(config.robots.cache_hours * 3600 * 1000)
+
+
+def _do_without(config: Config, live: LiveServer, scheme: Scheme, now_ms: int) -> None:
+    """Unreachable: the last good copy, else wait and try again, then refuse."""
+    origin = live.origin(scheme)
+    if origin.verdict and origin.verdict != "unreachable":
+        origin.expires_ms = now_ms + LAST_COPY_MS
+        return
+    origin.attempts += 1
+    if origin.attempts > config.retry.attempts:
+        origin.verdict = "unreachable"
+        _prolong(config, live, scheme, now_ms)
+    else:
+        again = now_ms + wait_ms(config.retry, origin.attempts, live.name)
+        live.record.next_ms = max(live.record.next_ms, again)
+
+
+class RobotsCache:
+    """Parsed rules of the servers that were asked last."""
+
+    def __init__(self, state: StateReader, agent: str) -> None:
+        self._state = state
+        self._agent = agent
+        self._parsed: OrderedDict[tuple[bytes, Scheme, int], Protego] = OrderedDict()
+
+    def refusal(self, live: LiveServer, scheme: Scheme, path: str) -> str:
+        """Why a URL may not be fetched; empty: it may."""
+        verdict = live.origin(scheme).verdict
+        if verdict == "rules":
+            allowed = self._rules(live, scheme).can_fetch(f"{scheme}://{live.text}{path}", self._agent)
+            return "" if allowed else "robots"
+        if verdict == "refuse-all":
+            return "robots"
+        return "robots-unreachable" if verdict == "unreachable" else ""
+
+    def _rules(self, live: LiveServer, scheme: Scheme) -> Protego:
+        key = (live.name, scheme, live.origin(scheme).fetched_ms)
+        parsed = self._parsed.get(key)
+        if parsed is None:
+            pending = live.operations.get((NUMBERS[ROBOTS], _key(live, scheme)))
+            stored = pending or self._state.get(ROBOTS, _key(live, scheme))
+            parsed = Protego.parse(_decode(stored).text if stored else "")
+            self._parsed[key] = parsed
+            if len(self._parsed) > PARSED:
+                self._parsed.popitem(last=False)
+        else:
+            self._parsed.move_to_end(key)
+        return parsed
+
+
+def _key(live: LiveServer, scheme: Scheme) -> bytes:
+    return live.name + b"\0" + scheme.encode()

@@ -1,0 +1,93 @@
+"""Endless sites: paths that repeat themselves, paths with ever new queries, directories of identical pages.
+
+What is counted of a server is bounded, whatever the server does: the tables hold the most frequent paths and directories (the counts
+of Misra and Gries, which are never too large and at most a share of the total too small).
+"""
+
+from typing import Final
+
+from xxhash import xxh3_64_intdigest
+
+from gregor.config.frontier import Traps
+from streams.frontier.server import Server
+
+PATHS: Final = 32
+DIRECTORIES: Final = 16
+REMEMBERED: Final = 4
+"""Digests of a directory that are compared with the next page's."""
+SHARE: Final = 0.9
+_PAGES, _SAME, _DIGESTS = 0, 1, 2
+_HASH: Final = 0xFFFFFFFF
+
+
+def path_reason(settings: Traps, path: str) -> str:
+    """Why a path is refused for its own sake; empty: it is not."""
+    if len(path) > settings.max_path_length:
+        return "too-long"
+    if path[:1] != "/":
+        return "invalid"
+    most = settings.repeated_segments
+    if most and path.count("/") > most:
+        segments = path.partition("?")[0].split("/")
+        if len(segments) > most:
+            counts: dict[str, int] = {}
+            for segment in segments:
+                if segment:
+                    counts[segment] = count = counts.get(segment, 0) + 1
+                    if count > most:
+                        return "repeated-segments"
+    return ""
+
+
+def too_many_variants(settings: Traps, record: Server, path: str) -> bool:
+    """Whether this URL with a query is one too many of its path; if not, it is counted."""
+    most = settings.query_variants
+    if not most:
+        return False
+    key = xxh3_64_intdigest(path[: path.index("?")].encode()) & _HASH
+    table = record.variants
+    count = table.get(key, 0)
+    if count >= most:
+        return True
+    if count or len(table) < PATHS:
+        table[key] = count + 1
+    else:
+        record.variants = {path: count - 1 for path, count in table.items() if count > 1}
+    return False
+
+
+def directory_closed(settings: Traps, record: Server, path: str) -> bool:
+    """Whether the pages of this URL's directory were nearly all alike."""
+    if not record.directories or not settings.identical_pages:
+        return False
+    facts = record.directories.get(_directory(path))
+    return facts is not None and facts[_PAGES] >= settings.identical_pages and facts[_SAME] >= facts[_PAGES] * SHARE
+
+
+def note_page(settings: Traps, record: Server, path: str, digest: str) -> None:
+    """A page of a directory was fetched."""
+    if not settings.identical_pages or not digest:
+        return
+    key, seen = _directory(path), int(digest[:8], 16)
+    table = record.directories
+    facts = table.get(key)
+    if facts is None:
+        if len(table) >= DIRECTORIES:
+            record.directories = {
+                directory: [facts[_PAGES] - 1, min(facts[_SAME], facts[_PAGES] - 1), *facts[_DIGESTS:]]
+                for directory, facts in table.items()
+                if facts[_PAGES] > 1
+            }
+            return
+        facts = table[key] = [0, 0]
+    digests = facts[_DIGESTS:]
+    if seen in digests:
+        facts[_SAME] += 1
+        digests.remove(seen)
+    facts[_PAGES] += 1
+    facts[_DIGESTS:] = [seen, *digests][:REMEMBERED]
+
+
+def _directory(path: str) -> int:
+    bare = path.partition("?")[0]
+    return xxh3_64_intdigest(bare[: bare.rfind("/") + 1].encode()) & _HASH
