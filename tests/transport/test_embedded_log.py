@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from gregor.errors import CorruptState, TopologyError
 from gregor.transport.embedded import EmbeddedTransport
 from gregor.transport.embedded.layout import (
+    CHUNK_BYTES,
     chunk_key,
     ends_key,
     last_offset,
-    pack_chunk,
+    pack_chunks,
     pack_position,
     position_key,
     unpack_chunk,
@@ -22,8 +23,8 @@ from gregor.transport.embedded.layout import (
     unpack_position,
     unpack_position_key,
 )
-from gregor.transport.embedded.log import CHUNK_BYTES, Chunk, Tail, cut
-from gregor.transport.port import Batch, Commit, InvalidCommit, Mark, Output, Position, Session, TopicPartition
+from gregor.transport.embedded.log import Chunk, Tail, cut
+from gregor.transport.port import Batch, Commit, InvalidCommit, Mark, Output, Position, Record, Session, TopicPartition
 from tests.transport.embedded_folder import SETTINGS, opened
 from tests.transport.member import EXTRACTOR, FETCHER, STAGES, VIEWS
 
@@ -40,18 +41,21 @@ OUTPUTS = st.builds(
 
 
 @given(st.lists(OUTPUTS, min_size=1), st.integers(0, 1 << 40), st.integers(0, 1 << 40))
-def test_a_chunk_comes_back_as_it_was_packed(outputs: list[Output], first: int, time_ms: int) -> None:
-    last = first + len(outputs) - 1
-    records = unpack_chunk(AT, last, pack_chunk(outputs, time_ms))
-    assert [(r.key, r.value, r.header, r.time_ms) for r in records] == [
-        (o.key, o.value, o.header, time_ms) for o in outputs
-    ]
-    assert [r.offset for r in records] == list(range(first, last + 1))
+def test_chunks_come_back_as_they_were_packed(outputs: list[Output], first: int, time_ms: int) -> None:
+    records: list[Record] = []
+    for count, size, data in pack_chunks(outputs, time_ms):
+        mine = unpack_chunk(AT, first + len(records) + count - 1, data)
+        assert len(mine) == count
+        assert size == sum(len(r.key or b"") + len(r.value or b"") + len(r.header or b"") for r in mine)
+        records += mine
+    assert [(r.key, r.value, r.header) for r in records] == [(o.key, o.value, o.header) for o in outputs]
+    assert {r.time_ms for r in records} == {time_ms}
+    assert [r.offset for r in records] == list(range(first, first + len(outputs)))
 
 
-@given(st.lists(OUTPUTS, min_size=1, max_size=5), st.data())
-def test_a_chunk_of_another_length_is_corrupt(outputs: list[Output], data: st.DataObject) -> None:
-    packed = pack_chunk(outputs, 0)
+@given(OUTPUTS, st.data())
+def test_a_chunk_of_another_length_is_corrupt(output: Output, data: st.DataObject) -> None:
+    ((_, _, packed),) = pack_chunks([output], 0)
     cut_at = data.draw(st.integers(0, len(packed) - 1))
     for broken in (packed[:cut_at], packed + b"x"):
         with pytest.raises(CorruptState):
@@ -74,7 +78,7 @@ def test_positions_come_back(offset: int, metadata: str) -> None:
 
 @given(st.lists(OUTPUTS))
 def test_cutting_keeps_every_output_in_its_place(outputs: list[Output]) -> None:
-    chunks = cut(outputs, 0)
+    chunks = [chunk for chunk, _ in cut(outputs, 0)]
     for at in {chunk.at for chunk in chunks}:
         mine = [record for chunk in chunks if chunk.at == at for record in chunk.records]
         wanted = [o for o in outputs if (o.topic, o.partition) == at]

@@ -5,10 +5,9 @@ intelligible, memory is thrown away and read again from the database, which is t
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from msgspec import Struct
 from rocksdict import WriteBatch
 
 from gregor.errors import TransportError, UnknownOutcome
@@ -17,7 +16,7 @@ from gregor.transport.embedded.folder import Folder
 from gregor.transport.embedded.groups import Group
 from gregor.transport.embedded.layout import WRITTEN, pack_count, unpack_count
 from gregor.transport.embedded.ledger import Changes, Ledger
-from gregor.transport.embedded.log import Chunk, Log
+from gregor.transport.embedded.log import Log, Packed
 from gregor.transport.embedded.settings import EmbeddedSettings
 from gregor.transport.port import Position, StageSpec, TopicPartition
 from schemas.topics import TOPICS, Topic
@@ -25,13 +24,6 @@ from schemas.topics import TOPICS, Topic
 MOST_REFUSALS: Final = 3
 """A database that does not recover by itself, as after a full disk, ends the process; the next start finds what was committed."""
 _DISK: Final = "see that its disk is well and not full"
-
-
-class Packed(Struct, frozen=True):
-    """Outputs of a commit, ready to be given their offsets."""
-
-    chunks: Sequence[Chunk]
-    data: Sequence[bytes]
 
 
 class Engine:
@@ -80,7 +72,7 @@ class Engine:
         """
         self.check_open()
         writer = self.store.writer(batch)
-        ends = self.log.append(writer, list(zip(packed.chunks, packed.data, strict=True)))
+        ends = self.log.append(writer, packed)
         passed = self._passed(changes) if changes is not None else {}
         self.log.trim(writer, passed)
         self.log.write_ends(writer, ends, passed)
@@ -100,7 +92,7 @@ class Engine:
         self._refused = 0
         self._written += 1
         self._witness.written(self._written)
-        self.log.written(packed.chunks, ends, passed)
+        self.log.written(packed, ends, passed)
         if changes is not None:
             self.ledger.written(changes)
         self.condition.notify_all()

@@ -22,7 +22,7 @@ State of a stage, in families of the stage's own names:
     key    | stage | 00 | partition 2 | key |
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from struct import Struct as Layout
 from struct import error as LayoutError
 from struct import pack, unpack_from
@@ -32,6 +32,8 @@ from gregor.errors import CorruptState
 from gregor.transport.port import Output, Position, Record, TopicPartition
 
 FORMAT: Final = 1
+CHUNK_BYTES: Final = 64 * 1024
+"""A chunk is closed beyond this: large enough to make puts rare, small enough that a reader of a few records does not unpack many."""
 LOG: Final = "transport.log"
 PASSING: Final = "transport.passing"
 IDENTITY: Final = b"identity"
@@ -65,18 +67,31 @@ def last_offset(key: bytes) -> int:
     return int.from_bytes(key[-8:], "big")
 
 
-def pack_chunk(outputs: Sequence[Output], time_ms: int) -> bytes:
+def pack_chunks(outputs: Sequence[Output], time_ms: int) -> Iterator[tuple[int, int, bytes]]:
+    """Outputs of one partition as chunks: how many each holds, their bytes without lengths, and the packed chunk."""
     lengths: list[int] = []
     bodies: list[bytes] = []
+    size = 0
     for output in outputs:
         key, value, header = output.key, output.value, output.header
+        key_length, value_length = len(key), len(value)
+        size += key_length + value_length
         if header is None:
-            lengths += (len(key), len(value), _NONE)
+            lengths += (key_length, value_length, _NONE)
             bodies += (key, value)
         else:
-            lengths += (len(key), len(value), len(header))
+            lengths += (key_length, value_length, len(header))
             bodies += (key, value, header)
-    return b"".join((_HEAD.pack(len(outputs), time_ms), pack(f"<{len(lengths)}I", *lengths), *bodies))
+            size += len(header)
+        if size >= CHUNK_BYTES:
+            yield len(lengths) // 3, size, _joined(lengths, bodies, time_ms)
+            lengths, bodies, size = [], [], 0
+    if lengths:
+        yield len(lengths) // 3, size, _joined(lengths, bodies, time_ms)
+
+
+def _joined(lengths: Sequence[int], bodies: Sequence[bytes], time_ms: int) -> bytes:
+    return b"".join((_HEAD.pack(len(lengths) // 3, time_ms), pack(f"<{len(lengths)}I", *lengths), *bodies))
 
 
 def unpack_chunk(at: TopicPartition, last: int, data: bytes) -> list[Record]:

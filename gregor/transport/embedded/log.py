@@ -4,7 +4,7 @@ Offsets of a partition are dense. What is appended becomes readable when the bat
 transport's lock from ``append`` to ``appended``, which is what orders a partition.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
@@ -19,7 +19,7 @@ from gregor.transport.embedded.layout import (
     chunks_end,
     ends_key,
     last_offset,
-    pack_chunk,
+    pack_chunks,
     pack_ends,
     unpack_chunk,
     unpack_ends,
@@ -29,8 +29,6 @@ from gregor.transport.port import InvalidCommit, Output, Record, TopicPartition
 from schemas.codec import LARGEST_RECORD
 from schemas.topics import BY_NAME
 
-CHUNK_BYTES: Final = 64 * 1024
-"""A chunk is closed beyond this: large enough to make puts rare, small enough that a reader of a few records does not unpack many."""
 RECORD_OVERHEAD: Final = 300
 """Bytes that Python needs for a record beside its key, value and header."""
 AHEAD_BYTES: Final = 1024 * 1024
@@ -54,9 +52,6 @@ class Chunk:
     def place(self, start: int) -> None:
         self.start, self.end = start, start + self.count
 
-    def packed(self) -> bytes:
-        return pack_chunk(cast(Sequence[Output], self._held), self._time_ms)
-
     @property
     def records(self) -> list[Record]:
         held = self._held
@@ -73,31 +68,29 @@ class Chunk:
         return records
 
 
-def cut(outputs: Sequence[Output], time_ms: int) -> list[Chunk]:
+Packed = Sequence[tuple[Chunk, bytes]]
+"""Chunks that have no offsets yet, each with its bytes."""
+
+
+def cut(outputs: Sequence[Output], time_ms: int) -> Packed:
     """Outputs as chunks, in their order within each partition."""
-    chunks: list[Chunk] = []
-    gathered: dict[tuple[str, int], tuple[list[Output], list[int]]] = {}
+    gathered: defaultdict[tuple[str, int], list[Output]] = defaultdict(list)
     for output in outputs:
-        where = (output.topic, output.partition)
-        found = gathered.get(where)
-        if found is None:
-            found = gathered[where] = ([], [])
-        found[0].append(output)
-        header = output.header
-        found[1].append(len(output.key) + len(output.value) + (len(header) if header else 0))
-    for (topic, partition), (records, sizes) in gathered.items():
+        gathered[output.topic, output.partition].append(output)
+    packed: list[tuple[Chunk, bytes]] = []
+    for (topic, partition), mine in gathered.items():
         at = TopicPartition(topic, partition)
-        if max(sizes) > LARGEST_RECORD:
-            raise InvalidCommit(f"a record for {topic} has {max(sizes)} bytes, expected at most {LARGEST_RECORD}")
-        begin = size = 0
-        for number, one in enumerate(sizes, 1):
-            size += one
-            if size >= CHUNK_BYTES:
-                chunks.append(Chunk(at, records[begin:number], size, time_ms))
-                begin, size = number, 0
-        if begin < len(records):
-            chunks.append(Chunk(at, records[begin:], size, time_ms))
-    return chunks
+        begin = 0
+        for count, size, data in pack_chunks(mine, time_ms):
+            if size > LARGEST_RECORD and (largest := max(map(_size, mine[begin : begin + count]))) > LARGEST_RECORD:
+                raise InvalidCommit(f"a record for {topic} has {largest} bytes, expected at most {LARGEST_RECORD}")
+            packed.append((Chunk(at, mine[begin : begin + count], size, time_ms), data))
+            begin += count
+    return packed
+
+
+def _size(output: Output) -> int:
+    return len(output.key) + len(output.value) + len(output.header or b"")
 
 
 class Tail:
@@ -162,14 +155,14 @@ class Log:
     def end(self, at: TopicPartition) -> int:
         return self._ends.get(at, (0, 0))[1]
 
-    def check(self, chunks: Sequence[Chunk]) -> None:
-        for at in {chunk.at for chunk in chunks}:
+    def check(self, packed: Packed) -> None:
+        for at in {chunk.at for chunk, _ in packed}:
             if not 0 <= at.partition < self.partitions_of(at.topic):
                 raise InvalidCommit(
                     f"{at.topic} has {self.partitions_of(at.topic)} partitions, found an output to {at.partition}"
                 )
 
-    def append(self, writer: StateWriter, packed: Sequence[tuple[Chunk, bytes]]) -> dict[TopicPartition, int]:
+    def append(self, writer: StateWriter, packed: Packed) -> dict[TopicPartition, int]:
         """Give the chunks their offsets and put them into a batch; returns the ends that hold once it is written."""
         ends: dict[TopicPartition, int] = {}
         for chunk, data in packed:
@@ -191,11 +184,9 @@ class Log:
         for at in {*ends, *passed}:
             writer.put(META, ends_key(at), pack_ends(passed.get(at, self.first(at)), ends.get(at, self.end(at))))
 
-    def written(
-        self, chunks: Sequence[Chunk], ends: Mapping[TopicPartition, int], passed: Mapping[TopicPartition, int]
-    ) -> None:
+    def written(self, packed: Packed, ends: Mapping[TopicPartition, int], passed: Mapping[TopicPartition, int]) -> None:
         """The batch is written: show it to readers."""
-        for chunk in chunks:
+        for chunk, _ in packed:
             if chunk.at.topic in self._read:
                 self._tail.add(chunk)
         for at in {*ends, *passed}:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from gregor.errors import Aborted, CorruptState, Fenced, TransportError, UnknownOutcome
 from gregor.transport.embedded.cursor import Cursor, Room, take
-from gregor.transport.embedded.engine import Engine, Packed
+from gregor.transport.embedded.engine import Engine
 from gregor.transport.embedded.layout import state_prefix
 from gregor.transport.embedded.ledger import Changes
 from gregor.transport.embedded.log import cut
@@ -93,9 +93,8 @@ class EmbeddedSession:
                 prefix = state_prefix(stage.name, partition)
                 deltas = [mutation.delta for mutation in mutations]
                 stage.state.apply(engine.store.view(prefix), deltas, engine.store.writer(batch, prefix))
-        chunks = cut(commit.outputs, commit.mark.now_ms)
-        engine.log.check(chunks)
-        packed = Packed(chunks, [chunk.packed() for chunk in chunks])
+        packed = cut(commit.outputs, commit.mark.now_ms)
+        engine.log.check(packed)
         with engine.condition:
             self._fence(commit.epoch)
             try:

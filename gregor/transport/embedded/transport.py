@@ -8,7 +8,7 @@ from pathlib import Path
 from gregor.errors import TopologyError
 from gregor.state.options import SharedMemory
 from gregor.state.store import META, Store
-from gregor.transport.embedded.engine import Engine, Packed
+from gregor.transport.embedded.engine import Engine
 from gregor.transport.embedded.folder import Identity, MakeStore, open_folder
 from gregor.transport.embedded.layout import LOG, PASSING
 from gregor.transport.embedded.log import cut
@@ -89,9 +89,8 @@ class EmbeddedTransport:
 
     def append(self, outputs: Sequence[Output]) -> None:
         engine = self._engine
-        chunks = cut(outputs, time.time_ns() // 1_000_000)
-        engine.log.check(chunks)
-        packed = Packed(chunks, [chunk.packed() for chunk in chunks])
+        packed = cut(outputs, time.time_ns() // 1_000_000)
+        engine.log.check(packed)
         with engine.condition:
             engine.write(engine.store.begin(), packed, None)
         engine.sync_when_due()
