@@ -65,10 +65,12 @@ class Blocks:
         layout: Layout | None = None,
         count_unit: int = COUNT_UNIT,
         options: StoreOptions | None = None,
+        cache_bytes: int = 384 << 20,
     ) -> None:
         self._layout = layout or Layout()
         self._count_unit = count_unit
-        self._options = options or StoreOptions()
+        self._options = options or StoreOptions(block_cache_bytes=64 << 20)
+        self._cache_bytes = cache_bytes
         self._written = 0
         self._batches = 0
 
@@ -79,7 +81,7 @@ class Blocks:
     def open(self, folder: Path) -> None:
         self._store = Store(folder, FAMILIES, SharedMemory(self._options))
         self._state = CountedReader(self._store.view())
-        self._engine = Engine(self._state, self._count_unit)
+        self._engine = Engine(self._state, self._count_unit, self._cache_bytes)
 
     def check(self, batch: Urls) -> npt.NDArray[np.bool_]:
         n = len(batch)

@@ -5,8 +5,8 @@
     committed the records are applied to the state: forget what was pending, learn of splits
     aborted   nothing happened: forget what was pending
 
-The engine writes nothing; it reads the state as of the last checkpoint. In memory it keeps what is pending and eight bytes for each
-block.
+The engine writes nothing; it reads the state as of the last checkpoint. In memory it keeps what is pending, eight bytes for each block,
+and a bounded cache of blocks.
 """
 
 from typing import Final
@@ -20,12 +20,12 @@ from gregor.state.store import StateReader
 from streams.frontier.uniqueness.blocks import (
     BLOCK,
     DELTA,
-    SEEN,
     names,
     read_starts,
+    start_of,
     touched_blocks,
-    unique_repositories,
 )
+from streams.frontier.uniqueness.cache import BlockCache
 from streams.frontier.uniqueness.deltas import pack_entries
 from streams.frontier.uniqueness.entries import Entries, find, merge, no_entries
 from streams.frontier.uniqueness.facts import (
@@ -46,12 +46,17 @@ from streams.frontier.uniqueness.keys import (
     arrange,
     keys_of,
     repositories_of,
+    repository_of_key,
     run_starts,
 )
 from streams.frontier.uniqueness.search import Mask, Shelf
 
 _CHUNK: Final = 256
 """Blocks fetched and searched at once: their keys stay in the processor's cache, and memory stays bounded whatever a batch touches."""
+
+
+CACHE_BYTES: Final = 32 * 1024 * 1024
+"""For one partition; a process has several."""
 
 
 class Found(Struct, frozen=True):
@@ -82,8 +87,9 @@ class Checked(Struct, frozen=True):
 class Engine:
     """Uniqueness of one partition's URLs."""
 
-    def __init__(self, state: StateReader, count_unit: int = COUNT_UNIT) -> None:
+    def __init__(self, state: StateReader, count_unit: int = COUNT_UNIT, cache_bytes: int = CACHE_BYTES) -> None:
         self._state = state
+        self._cache = BlockCache(state, cache_bytes)
         self._count_unit = count_unit
         self._starts = read_starts(state, range(REPOSITORIES))
         self._pending = no_entries()
@@ -160,12 +166,17 @@ class Engine:
         """What ``deltas`` gave is in the state."""
         if not len(self._pending):
             return
-        repositories = unique_repositories(self._pending.keys)
+        touched, _ = touched_blocks(self._starts, self._pending.keys)
         self._pending = no_entries()
+        rewritten = self._cache.changed(names(self._starts[touched]))
+        self._learn_splits(sorted({repository_of_key(start_of(prefix)) for prefix in rewritten}))
+
+    def _learn_splits(self, repositories: list[int]) -> None:
+        """Blocks of these repositories may have been split."""
         fresh = read_starts(self._state, repositories)
-        touched = np.zeros(REPOSITORIES, dtype=np.bool_)
-        touched[repositories] = True
-        gone = touched[repositories_of(self._starts).astype(np.intp)]
+        changed = np.zeros(REPOSITORIES, dtype=np.bool_)
+        changed[repositories] = True
+        gone = changed[repositories_of(self._starts).astype(np.intp)]
         if np.count_nonzero(gone) != len(fresh):
             self._starts = np.sort(np.concatenate((self._starts[~gone], fresh)))
 
@@ -193,15 +204,16 @@ class Engine:
 
     def _look_up_blocks(self, keys: U64, checks: U32, known: Mask, facts: U32) -> None:
         """Fill in what the state says of sorted URLs, chunk after chunk in key order."""
+        self._cache.next_batch()
         touched, bounds = touched_blocks(self._starts, keys)
         prefixes = names(self._starts[touched])
         for at in range(0, len(touched), _CHUNK):
             chunk = prefixes[at : at + _CHUNK]
             wanted = slice(int(bounds[at]), int(bounds[at + len(chunk)]))
-            values = self._state.get_many(SEEN, [prefix + kind for prefix in chunk for kind in (BLOCK, DELTA)])
-            blocks = np.repeat(np.arange(len(chunk)), np.diff(bounds[at : at + len(chunk) + 1]))
+            shelf = Shelf(self._cache.get_many([prefix + kind for prefix in chunk for kind in (BLOCK, DELTA)]))
+            blocks = np.repeat(np.arange(0, 2 * len(chunk), 2), np.diff(bounds[at : at + len(chunk) + 1]))
             # A delta's facts are newer than its block's.
-            for source in (values[0::2], values[1::2]):
-                found, found_facts = Shelf(source).find(blocks, keys[wanted], checks[wanted])
+            for parts in (blocks, blocks + 1):
+                found, found_facts = shelf.find(parts, keys[wanted], checks[wanted])
                 known[wanted][found] = True
                 facts[wanted][found] = found_facts

@@ -34,10 +34,12 @@ def found(rows: Sequence[Row]) -> Found:
 class Partition:
     """``log`` is what a broker would hold; ``first`` the offset it begins at once it was truncated."""
 
-    def __init__(self, folder: Path, layout: Layout = SMALL, count_unit: int = 1) -> None:
+    def __init__(self, folder: Path, layout: Layout = SMALL, count_unit: int = 1, cache_bytes: int = 4000) -> None:
+        """The cache has room for a dozen values, so that they come and go."""
         self.folder = folder
         self.layout = layout
         self.count_unit = count_unit
+        self.cache_bytes = cache_bytes
         self.log: Log = []
         self._open()
 
@@ -47,7 +49,7 @@ class Partition:
         identity = Identity(cluster="c", topic="t", crawl="x", partition=0)
         self.replica = Replica.open(self.store, uniqueness_state(self.layout), identity)
         self.state = self.replica.reader
-        self.engine = Engine(self.state, self.count_unit)
+        self.engine = Engine(self.state, self.count_unit, self.cache_bytes)
 
     def check(self, rows: Sequence[Row]) -> Checked:
         return self.engine.check(found(rows))

@@ -69,9 +69,9 @@ class Model:
 
 
 @contextmanager
-def partition() -> Iterator[Partition]:
+def partition(cache_bytes: int = 4000) -> Iterator[Partition]:
     with tempfile.TemporaryDirectory() as folder:
-        opened = Partition(Path(folder) / "live")
+        opened = Partition(Path(folder) / "live", cache_bytes=cache_bytes)
         try:
             yield opened
         finally:
@@ -114,9 +114,9 @@ def play(live: Partition, model: Model, script: list[tuple[str, object]]) -> Non
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(steps, max_size=25))
-def test_any_sequence_of_steps_agrees_with_a_dictionary(script: list[tuple[str, object]]) -> None:
-    with partition() as live:
+@given(st.lists(steps, max_size=25), st.sampled_from([0, 1000, 4000, 1 << 20]))
+def test_any_sequence_of_steps_agrees_with_a_dictionary(script: list[tuple[str, object]], cache_bytes: int) -> None:
+    with partition(cache_bytes) as live:
         model = Model()
         play(live, model, script)
         expect_same(live, model.pending)
@@ -147,10 +147,13 @@ def test_a_long_life_is_restored_from_every_truncation_byte_for_byte(seed: int, 
     servers = random.integers(0, 2**64, 12, dtype=np.uint64)
     servers[6:] = (servers[6:] & ~np.uint64(0xFFF)) | np.uint64(0x2A)  # half of them in one repository
     truncations = set()
+    admitted: list[tuple[int, int]] = []
     for step in range(60):
         size = int(random.integers(1, 40))
         hashes, prints = random.choice(servers, size), random.integers(0, 2**64, size, dtype=np.uint64)
-        assert live.check([(int(h), int(f), 1, 0, 1) for h, f in zip(hashes, prints, strict=True)]).new.all()
+        batch = list(zip(hashes.tolist(), prints.tolist(), strict=True))
+        assert live.check([(h, f, 1, 0, 1) for h, f in batch]).new.all()
+        admitted += batch
         live.commit()
         before = live.replica.truncate_before()
         if before is not None and before not in truncations:
@@ -158,6 +161,10 @@ def test_a_long_life_is_restored_from_every_truncation_byte_for_byte(seed: int, 
             copy = restored(tmp_path / f"copy{step}", live.truncated_log())
             assert copy.contents() == live.contents()
             copy.close()
+        if step % 10 == 9:
+            everything = found([(h, f, 1, 0, 1) for h, f in admitted])
+            known, _ = live.engine.look_up(everything.server_hashes, everything.fingerprints)
+            assert known.all()
     assert len(truncations) >= 3
     assert live.engine.blocks > 4096 + 50
     live.close()
