@@ -1,11 +1,11 @@
-"""Content codings, undone piece by piece: no input, however small, makes more than one piece of output at a time.
+"""Content codings, undone piece by piece: no input, however small, makes more than one or two pieces of output at a time.
 
     gzip, x-gzip    RFC 1952, several members one after another
     deflate         RFC 1950, or bare RFC 1951, which some servers send in its place
     br              RFC 7932
     zstd            RFC 8878, windows up to 8 MiB (RFC 9659)
 
-What follows the end of a coded body is ignored, as browsers do.
+What follows the end of a gzip or deflate body is ignored, as browsers do.
 """
 
 import zlib
@@ -32,7 +32,7 @@ class Decoder(Protocol):
     """One coding of one body."""
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """What ``data`` adds, in pieces of at most ``PIECE`` bytes. Raises DecodingFailed."""
+        """What ``data`` adds, in pieces of about ``PIECE`` bytes at the most, and never twice that. Raises DecodingFailed."""
         ...
 
     @property
@@ -114,13 +114,14 @@ class BrotliDecoder:
     def pieces(self, data: bytes) -> Iterator[bytes]:
         try:
             while not self._decompress.is_finished():
-                yield self._decompress.process(data, output_buffer_limit=PIECE)
+                piece = self._decompress.process(data, output_buffer_limit=PIECE)
+                yield piece
                 data = b""
-                if self._decompress.can_accept_more_data():
+                # It may be ready for more input and hold back output all the same.
+                if not piece and self._decompress.can_accept_more_data():
                     return
         except brotli.error as error:
-            if not self._decompress.is_finished():
-                raise DecodingFailed(f"br: {error}") from None
+            raise DecodingFailed(f"br: {error}") from None
 
     @property
     def complete(self) -> bool:

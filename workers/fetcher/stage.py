@@ -93,6 +93,11 @@ class FetcherStage:
                 self._paused[one.value.server] = one.value.paused
         self._show_pauses()
 
+    @property
+    def in_flight(self) -> int:
+        """Orders that were started and neither gathered nor cancelled."""
+        return len(self._wanted)
+
     def room(self) -> int:
         if self._around is not None and self._around.memory.full:
             return 0

@@ -56,7 +56,7 @@ class Gate:
 class Memory:
     """Bytes of bodies held by orders. Above the bound an order that holds some ends early, so that no two wait for each other."""
 
-    def __init__(self, most: int = MEMORY_BYTES) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         self._held = 0
         self._handed = 0
@@ -103,7 +103,7 @@ class Surroundings:
         self.port = port
         self.slots = asyncio.Semaphore(config.fetch.connections)
         self.addresses = AddressPace()
-        self.memory = Memory()
+        self.memory = Memory(MEMORY_BYTES)
         self.gate = Gate(config.kafka.session_timeout_s / 2)
         self.crawl_paused = False
         self.paused_servers: frozenset[str] = frozenset()

@@ -1,0 +1,54 @@
+"""Many servers on addresses of their own, in a process of their own, that log when each request came.
+
+Run as a program: addresses as arguments, one port for all; prints the port, and when its input is closed the log as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections import defaultdict
+
+import uvloop
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
+
+
+class Logging(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, log: dict[str, list[float]]) -> None:
+        self._log = log
+        self._host = ""
+        self._rest = b""
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]
+        self._host = transport.get_extra_info("sockname")[0]
+
+    def data_received(self, data: bytes) -> None:
+        now = time.monotonic()
+        *requests, self._rest = (self._rest + data).split(b"\r\n\r\n")
+        for _ in requests:
+            self._log[self._host].append(now)
+            assert self._transport is not None
+            self._transport.write(ANSWER)
+
+
+async def main(addresses: list[str]) -> None:
+    log: dict[str, list[float]] = defaultdict(list)
+    loop = asyncio.get_running_loop()
+    port = 0
+    for address in addresses:
+        server = await loop.create_server(lambda: Logging(log), address, port, backlog=16)
+        port = server.sockets[0].getsockname()[1]
+    print(port, flush=True)
+    await loop.run_in_executor(None, sys.stdin.read)
+    print(json.dumps(log), flush=True)
+
+
+if __name__ == "__main__":
+    uvloop.run(main(sys.argv[1:]))

@@ -1,0 +1,84 @@
+"""Politeness as the servers see it, from their own logs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+
+from tests.workers.fetcher.fetching import fetching, order_of, settings
+
+HOSTS = 200
+SECONDS = 8.0
+# Far enough apart that a machine which is busy with something else for a few milliseconds does not blur what is measured.
+DELAYS_MS = [500 + 25 * step for step in range(21)]
+
+
+class LoggingServers:
+    """The servers' process."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        command = [sys.executable, "-m", "tests.workers.fetcher.logging_servers", *addresses]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.port = int(self._process.stdout.readline())
+
+    def log(self) -> dict[str, list[float]]:
+        output, _ = self._process.communicate()
+        return json.loads(output)  # type: ignore[no-any-return]
+
+
+def test_no_server_is_asked_too_early_and_all_at_nearly_the_rate_they_permit() -> None:
+    delays = {f"127.0.{1 + number // 100}.{1 + number % 100}": DELAYS_MS[number % 21] for number in range(HOSTS)}
+    servers = LoggingServers(list(delays))
+    counts = {address: int(SECONDS * 1000 / delay) for address, delay in delays.items()}
+    with fetching(settings()) as fetcher:
+        tickets = [
+            fetcher.start(
+                order_of(
+                    f"{address}:{servers.port}", *(f"/{n}" for n in range(counts[address])), order={"delay_ms": delay}
+                )
+            )
+            for address, delay in delays.items()
+        ]
+        answers = fetcher.gather(tickets)
+    assert {result.outcome for answer in answers.values() for result in answer.fetched.results} == {"ok"}
+
+    log = servers.log()
+    assert {address: len(times) for address, times in log.items()} == counts
+    early = {
+        address: round(delays[address] - 1000 * (after - before), 1)
+        for address, times in log.items()
+        for before, after in pairwise(times)
+        if 1000 * (after - before) < delays[address]
+    }
+    assert early == {}
+    permitted = sum((counts[address] - 1) * delay for address, delay in delays.items())
+    taken = sum(1000 * (times[-1] - times[0]) for times in log.values())
+    assert permitted / taken >= 0.95
+
+
+def test_several_connections_to_one_server_keep_the_delay_between_them() -> None:
+    servers = LoggingServers(["127.0.9.1"])
+    paths = [f"/{number}" for number in range(8)]
+    with fetching(settings()) as fetcher:
+        order = order_of(f"127.0.9.1:{servers.port}", *paths, order={"delay_ms": 400, "connections": 4})
+        answer = fetcher.run(order)
+    assert [result.path for result in answer.fetched.results] == paths
+    (times,) = servers.log().values()
+    assert len(times) == len(paths)
+    # Four connections are opened at once; their requests may not be.
+    assert min(after - before for before, after in pairwise(times)) >= 0.37
+
+
+def test_an_order_that_may_have_been_begun_before_waits_its_delay_first() -> None:
+    servers = LoggingServers(["127.0.9.2"])
+    with fetching(settings()) as fetcher:
+        order = order_of(f"127.0.9.2:{servers.port}", "/", order={"delay_ms": 300})
+        fresh = fetcher.run(order)
+        again = fetcher.run(order, redelivered=True)
+    servers.log()
+    assert again.fetched.results[0].started_ms - again.fetched.received_ms >= 299
+    assert fresh.fetched.results[0].started_ms - fresh.fetched.received_ms < 299

@@ -1,0 +1,77 @@
+"""What a robots.txt says to our agent, kept in a form that means the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from protego import Protego
+
+from schemas.fetched import RobotsRules
+from workers.fetcher.port import Exchange
+from workers.fetcher.robots import LONGEST_DELAY_MS, MOST_SITEMAPS, rules_of, verdict_of
+
+
+def parse(text: str, *, cut: bool = False) -> RobotsRules:
+    return rules_of(text.encode("utf-8", "surrogatepass"), cut, "gregor", "https", 0)
+
+
+def test_only_the_group_for_our_agent_is_kept() -> None:
+    rules = parse(
+        "User-agent: other\nDisallow: /\n\nUser-agent: Gregor\nDisallow: /b\nAllow: /b/c\n\nUser-agent: *\nDisallow: /x\n"
+    )
+    assert rules.verdict == "rules"
+    assert rules.text == "user-agent: *\nallow: /b/c\ndisallow: /b\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# nothing", "User-agent: *\nDisallow:\n", "User-agent: other\nDisallow: /\n", "\ufeff<html>"]
+)
+def test_a_file_without_rules_for_us_allows_everything(text: str) -> None:
+    assert (parse(text).verdict, parse(text).text) == ("allow-all", "")
+
+
+def test_delays_and_rates_are_both_honoured() -> None:
+    assert parse("User-agent: *\nCrawl-delay: 2.5\n").crawl_delay_ms == 2500
+    assert parse("User-agent: *\nRequest-rate: 1/10\nCrawl-delay: 1\n").crawl_delay_ms == 10_000
+    assert parse("User-agent: *\nCrawl-delay: 1e300\n").crawl_delay_ms == LONGEST_DELAY_MS
+    assert parse("User-agent: *\nCrawl-delay: -3\n").crawl_delay_ms == 0
+
+
+def test_sitemaps_are_bounded() -> None:
+    lines = "\n".join(f"Sitemap: https://example.org/{number}.xml" for number in range(1000))
+    assert len(parse(lines).sitemaps) == MOST_SITEMAPS
+    assert parse("Sitemap: https://example.org/" + "a" * 5000).sitemaps == ()
+
+
+def test_the_last_line_of_a_cut_file_is_left_out() -> None:
+    assert parse("User-agent: *\nDisallow: /a\nDisallow: /", cut=True).text == "user-agent: *\ndisallow: /a\n"
+
+
+PATHS = st.text("ab/*$%2e?=&#. ü", min_size=0, max_size=12)
+LINES = st.one_of(
+    st.builds("{}: {}".format, st.sampled_from(["Allow", "Disallow", "disalow"]), PATHS.map(lambda path: "/" + path)),
+    st.builds("User-agent: {}".format, st.sampled_from(["*", "gregor", "GREGOR", "greg", "other", "gregor-news"])),
+    st.sampled_from(["", "# comment", "Allow: /a/index.html", "Disallow: /$", "nonsense", "Sitemap: https://e.org/"]),
+)
+
+
+@given(st.lists(LINES, max_size=12), st.lists(PATHS, min_size=1, max_size=6))
+def test_the_kept_text_answers_as_the_file_did(lines: list[str], paths: list[str]) -> None:
+    text = "\n".join(["User-agent: gregor", *lines])
+    original, kept = Protego.parse(text), Protego.parse(parse(text).text)
+    for path in paths:
+        url = f"https://example.org/{path}"
+        assert kept.can_fetch(url, "gregor") == original.can_fetch(url, "gregor")
+
+
+@given(st.binary(max_size=2000))
+def test_no_file_raises(body: bytes) -> None:
+    assert rules_of(body, False, "gregor", "http", 0).verdict in ("rules", "allow-all")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_denied_files_refuse_everything_where_that_is_configured(status: int) -> None:
+    exchange = Exchange(outcome="client-error", status=status)
+    assert verdict_of(exchange, "", "refuse") == "refuse-all"
+    assert verdict_of(exchange, "", "allow") == "allow-all"

@@ -1,0 +1,269 @@
+"""The fetcher as a stage: orders in, one result record and its pages out, once each."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from msgspec.structs import replace
+
+from gregor.config import ServerRule
+from gregor.errors import ConfigError
+from gregor.stage.contract import Received, Ticket
+from gregor.transport.port import Record
+from schemas.codec import encode
+from schemas.control import Pause
+from schemas.schedule import FetchOrder, OrderUrl
+from tests.hostile.servers import Answers, Busy, NeverAnswers, response
+from tests.hostile.web import Server, Web
+from tests.workers.fetcher.fetching import PLACEMENT, Fetching, fetching, order_of, settings
+from workers.fetcher.port import Exchange, Request
+from workers.fetcher.stage import FetcherStage
+
+
+class Echo(Server):
+    """Answers with the head of the request."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await self.request(reader)
+            writer.write(response(head, "Content-Type: text/plain", 'ETag: "v1"', "Last-Modified: yesterday"))
+            await writer.drain()
+
+
+class Blob(Answers):
+    bytes_ = response(b"x" * 1_000_000)
+
+
+def until_asked(server: Server) -> None:
+    while not server.requests:
+        time.sleep(0.005)
+
+
+def test_an_order_makes_one_result_record_and_a_page_for_each_response(web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    order = FetchOrder(
+        server="set below",
+        lease="7-1-3",
+        attempt=2,
+        urls=(
+            OrderUrl(path="/a?b=1", scheme="http", depth=3, hops=4, seed=1, visit=2, digest="old"),
+            OrderUrl(path="/c", scheme="http"),
+        ),
+    )
+    with web.serving(server):
+        answer = fetcher.run(replace(order, server=server.name))
+    fetched = answer.fetched
+    assert (fetched.lease, fetched.attempt, fetched.worker) == ("7-1-3", 2, "worker-1")
+    assert (fetched.schedule_partition, fetched.schedule_offset) == (0, 1)
+    assert fetched.received_ms <= fetched.started_ms <= fetched.finished_ms
+    first, second = fetched.results
+    assert (first.path, first.outcome, first.status, first.depth, first.visit) == ("/a?b=1", "ok", 200, 3, 2)
+    assert (first.etag, first.last_modified, first.content_type) == ('"v1"', "yesterday", "text/plain")
+    assert (first.previous_digest, len(first.digest)) == ("old", 32)
+    assert first.digest != second.digest
+    page = answer.pages[0]
+    assert page.facts.url == f"http://{server.name}/a?b=1"
+    assert (page.facts.hops, page.facts.seed, page.facts.attempt, page.facts.digest) == (4, 1, 2, first.digest)
+    assert ("ETag", '"v1"') in page.facts.response_headers
+    assert page.body == server.requests[0]
+    assert server.connections == 1
+
+
+def test_a_request_names_the_crawler_its_contact_and_the_validators(web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    with web.serving(server):
+        answer = fetcher.get(
+            server.name, "/x", etag='"e"', last_modified="Mon, 01 Jan 2024 00:00:00 GMT", cookies="a=b"
+        )
+    lines = answer.pages[0].body.decode().split("\r\n")
+    assert lines[0] == "GET /x HTTP/1.1"
+    assert f"Host: {server.name}" in lines
+    assert "User-Agent: gregor (+https://example.org/bot)" in lines
+    assert 'If-None-Match: "e"' in lines
+    assert "If-Modified-Since: Mon, 01 Jan 2024 00:00:00 GMT" in lines
+    assert "Cookie: a=b" in lines
+    assert "Accept-Encoding: gzip, deflate, br, zstd" in lines
+    sent = [f"{name}: {value}" for name, value in answer.pages[0].facts.request_headers]
+    assert sent == lines[1:-2]
+
+
+@pytest.mark.parametrize("field", ["etag", "last_modified", "cookies"])
+def test_a_validator_with_a_line_break_is_not_sent(field: str, web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    with web.serving(server):
+        answer = fetcher.get(server.name, "/", **{field: "a\r\nX-Injected: yes"})
+    assert b"Injected" not in answer.pages[0].body
+
+
+@pytest.mark.parametrize("path", ["/a b", "/a\r\nX-Injected: yes", "/\0", "/ü", "no-slash", ""])
+def test_a_path_that_no_request_line_may_have_is_refused(path: str, web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    with web.serving(server):
+        answer = fetcher.get(server.name, path)
+    assert (answer.result.outcome, answer.pages) == ("protocol", [])
+    assert server.connections == 0
+
+
+def test_a_server_s_own_headers_go_to_it_alone_and_secrets_stay_out_of_the_records(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "hunter2")
+    server, other = Echo(), Echo()
+    other.host = "127.0.0.3"
+    rule = ServerRule(match="127.0.0.1", headers={"Authorization": "env:TOKEN", "X-Plain": "shown"})
+    with web.serving(server, other), fetching(replace(settings(), server=(rule,))) as fetcher:
+        own, others = fetcher.get(server.name), fetcher.get(other.name)
+    assert b"Authorization: hunter2\r\nX-Plain: shown" in server.requests[0]
+    assert ("Authorization", "***") in own.pages[0].facts.request_headers
+    assert ("X-Plain", "shown") in own.pages[0].facts.request_headers
+    assert b"hunter2" not in other.requests[0]
+    assert others.result.outcome == "ok"
+
+
+def test_no_request_starts_after_the_deadline(web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    soon = time.time_ns() // 1_000_000 + 400
+    with web.serving(server):
+        answer = fetcher.run(order_of(server.name, "/1", "/2", "/3", order={"delay_ms": 300, "deadline_ms": soon}))
+        late = fetcher.run(order_of(server.name, "/4", order={"deadline_ms": 1}))
+    assert [result.outcome for result in answer.fetched.results] == ["ok", "ok", "expired"]
+    assert late.result.outcome == "expired"
+    assert late.result.started_ms == 0
+    assert len(server.requests) == 2
+
+
+def test_after_a_429_the_order_s_other_urls_are_given_back(web: Web, fetcher: Fetching) -> None:
+    server = Busy()
+    with web.serving(server):
+        answer = fetcher.run(order_of(server.name, "/1", "/2", "/3"))
+    assert [result.outcome for result in answer.fetched.results] == ["rate-limited", "cancelled", "cancelled"]
+    assert answer.fetched.results[0].retry_after_ms == 120_000
+    assert len(server.requests) == 1
+
+
+def test_a_server_that_is_not_reached_is_not_tried_again_in_the_same_order(web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    with web.serving(server):
+        pass
+    answer = fetcher.run(order_of(server.name, "/1", "/2"))
+    assert [result.outcome for result in answer.fetched.results] == ["connect", "cancelled"]
+
+
+def test_a_cancelled_order_is_never_heard_of_again(web: Web, fetcher: Fetching) -> None:
+    slow, quick = NeverAnswers(), Echo()
+    with web.serving(slow, quick):
+        ticket = fetcher.start(order_of(slow.name, "/"))
+        until_asked(slow)
+        fetcher.stage.cancel([ticket])
+        assert fetcher.get(quick.name).result.outcome == "ok"
+        assert fetcher.stage.finished() == []
+
+
+def test_an_order_cancelled_and_started_again_is_answered_once(web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    ticket = Ticket(5, 1)
+    with web.serving(server):
+        order = order_of(server.name, "/")
+        fetcher.stage.start(ticket, order, False)
+        until_asked(server)
+        time.sleep(0.05)
+        # Its result waits to be gathered, but belongs to an assignment that is gone.
+        fetcher.stage.cancel([ticket])
+        fetcher.stage.start(ticket, order, False)
+        answers = fetcher.gather([ticket])
+    assert len(answers) == 1
+    assert len(server.requests) == 2
+
+
+def test_a_bug_in_one_order_is_its_result_and_stops_no_other() -> None:
+    class Buggy:
+        async def open(self) -> None: ...
+
+        async def close(self) -> None: ...
+
+        def address_of(self, server: str) -> str:
+            return ""
+
+        async def fetch(self, request: Request) -> Exchange:
+            if request.path == "/bug":
+                raise ZeroDivisionError("a bug")
+            return Exchange(outcome="ok", status=200)
+
+    with fetching(settings(), port=Buggy) as fetcher:
+        bad = fetcher.start(order_of("example.org", "/bug"))
+        good = fetcher.start(order_of("example.org", "/good"))
+        answers = fetcher.gather([bad, good])
+    assert (answers[bad].result.outcome, answers[bad].pages) == ("internal", [])
+    assert "a bug" in answers[bad].result.detail
+    assert answers[good].result.outcome == "ok"
+
+
+def test_a_loop_that_was_silent_for_half_its_session_makes_no_request_until_it_is_heard(web: Web) -> None:
+    server = Echo()
+    with web.serving(server), fetching(settings(kafka__session_timeout_s=1.0)) as fetcher:
+        fetcher.get(server.name, "/before")
+        time.sleep(0.6)
+        ticket = fetcher.start(order_of(server.name, "/after"))
+        fetcher.stage.room()
+        time.sleep(0.3)
+        assert len(server.requests) == 1
+        fetcher.gather([ticket])
+    assert len(server.requests) == 2
+
+
+def test_a_paused_server_is_asked_nothing_more(web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    with web.serving(server):
+        ticket = fetcher.start(order_of(server.name, "/1", "/2", order={"delay_ms": 300}))
+        until_asked(server)
+        fetcher.stage.instruct([_control(Pause(paused=True, server=server.name))])
+        answer = fetcher.gather([ticket])[ticket]
+        fetcher.stage.instruct([_control(Pause(paused=False, server=server.name))])
+        assert fetcher.get(server.name, "/3").result.outcome == "ok"
+    assert [result.outcome for result in answer.fetched.results] == ["ok", "cancelled"]
+
+
+def _control(pause: Pause) -> Received:
+    record = Record("control", 0, 0, None, encode(pause), None, 0)
+    return Received(record, pause)
+
+
+def test_bodies_in_memory_are_bounded_and_orders_end_early_for_it(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.fetcher.surroundings.MEMORY_BYTES", 3_000_000)
+    server = Blob()
+    with web.serving(server), fetching(settings()) as fetcher:
+        orders = [order_of(server.name, *(f"/{number}" for number in range(4))) for _ in range(3)]
+        tickets = [fetcher.start(order) for order in orders]
+        time.sleep(1.0)
+        assert fetcher.stage.room() == 0
+        answers = fetcher.gather(tickets)
+        assert fetcher.stage.room() > 0
+    outcomes = [result.outcome for answer in answers.values() for result in answer.fetched.results]
+    assert set(outcomes) == {"ok", "cancelled"}
+    # Each of the three may have been one request further than the bound when it was met.
+    assert 4 <= outcomes.count("ok") <= 6
+
+
+def test_types_that_are_not_wanted_are_refused_by_their_header(web: Web) -> None:
+    class Image(Answers):
+        bytes_ = response(b"\x89PNG" * 1000, "Content-Type: image/png")
+
+    class Html(Answers):
+        bytes_ = response(b"<html>", "Content-Type: Text/HTML; charset=x")
+
+    image, html = Image(), Html()
+    with web.serving(image, html), fetching(settings(), types=("text/*",)) as fetcher:
+        refused, kept = fetcher.get(image.name), fetcher.get(html.name)
+    assert (refused.result.outcome, refused.result.content_type, refused.pages[0].body) == (
+        "type-refused",
+        "image/png",
+        b"",
+    )
+    assert kept.result.outcome == "ok"
+
+
+def test_more_connections_than_files_is_explained() -> None:
+    with pytest.raises(ConfigError, match="open files"):
+        FetcherStage(settings(fetch__connections=65_536), PLACEMENT)
