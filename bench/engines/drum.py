@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from bench.engines.files import Array, ArrayFile, Mask, Traffic, first_of_each, merge, url_hashes
+from bench.engines.files import Array, ArrayFile, Mask, Traffic, first_of_each, merge, sync, url_hashes
 from bench.engines.interface import Stats, Urls
 from bench.engines.text import texts_of
 
@@ -26,11 +26,14 @@ _KEY: Final = np.dtype(np.uint64)
 
 
 class Drum:
-    """A central repository of sorted hashes, and buckets."""
+    """A central repository of sorted hashes, and buckets. With ``sync`` a checkpoint survives the machine, not only the process."""
+
+    def __init__(self, sync: bool = False) -> None:
+        self._sync = sync
 
     @property
     def name(self) -> str:
-        return "drum"
+        return "drum+sync" if self._sync else "drum"
 
     def open(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,6 +67,8 @@ class Drum:
         return mask
 
     def checkpoint(self) -> None:
+        if self._sync:
+            sync(self._next)
         os.replace(self._next, self._repository)
         self._counts = self._new_counts
 

@@ -1,5 +1,6 @@
 """Files of arrays, read and written in order, every byte counted; and the merge of sorted keys into one of them."""
 
+import os
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -62,6 +63,12 @@ class ArrayFile:
 
     def close(self) -> None:
         self._file.close()
+
+
+def sync(path: Path) -> None:
+    """The file's bytes are on the disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def url_hashes(server_hashes: U64, fingerprints: U64) -> U64:
