@@ -102,7 +102,7 @@ class Blocks:
         deltas = self._deltas()
         batch = self._store.begin()
         writer = CountedWriter(self._store.writer(batch))
-        apply_all(self._layout, FAMILIES, self._state, deltas, writer)
+        apply_all(self._layout, FAMILIES, self._engine.reader, deltas, writer)
         self._store.write(batch)
         self._written += writer.bytes
         self._engine.committed()

@@ -1,42 +1,51 @@
-"""Blocks and deltas that were read lately, as they were read.
+"""Blocks, deltas and directories that were read lately, as they were read.
 
 RocksDB has a cache of its own, but a read through it takes longer than everything else that is done to find a stray URL: this one
 hands out the same bytes again. A batch may replace an eighth of it at the most, so that one which walks through the whole store does
 not drive out everything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gregor.state.store import StateReader
-from streams.frontier.uniqueness.blocks import BLOCK, DELTA, SEEN
+from streams.frontier.uniqueness.blocks import BLOCK, DELTA, DIRECTORY, SEEN, start_of
+from streams.frontier.uniqueness.keys import first_key, repository_of_key
 
 _OVERHEAD: Final = 200
 """Bytes of a key, a value's head and a dictionary's slot."""
 
 
 class BlockCache:
-    """Values of one partition's family ``seen``; what is not there is held as empty."""
+    """A partition's state, read through what is held of its family ``seen``."""
 
     def __init__(self, state: StateReader, budget: int) -> None:
         """``budget`` in bytes; 0: nothing is held."""
         self._state = state
         self._budget = budget
         self._held: dict[bytes, bytes] = {}
+        """A value that is not there is held as empty."""
         self._size = 0
         self._allowance = budget
 
-    def get_many(self, keys: Sequence[bytes]) -> list[bytes]:
-        if not self._budget:
-            return [value or b"" for value in self._state.get_many(SEEN, keys)]
-        values = list(map(self._held.get, keys))
+    def get(self, family: str, key: bytes) -> bytes | None:
+        return self.get_many(family, [key])[0]
+
+    def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Of ``seen``, what is not there may come as empty."""
+        if family != SEEN or not self._budget:
+            return self._state.get_many(family, keys)
+        values: list[bytes | None] = list(map(self._held.get, keys))
         missing = [i for i, value in enumerate(values) if value is None]
         if missing:
             for i, value in zip(missing, self._state.get_many(SEEN, [keys[i] for i in missing]), strict=True):
-                values[i] = value or b""
+                values[i] = value
                 if self._allowance > 0:
                     self._hold(keys[i], value or b"")
-        return values  # type: ignore[return-value]  # no None is left
+        return values
+
+    def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        return self._state.scan(family, start, end)
 
     def _hold(self, key: bytes, value: bytes) -> None:
         size = len(value) + _OVERHEAD
@@ -62,6 +71,8 @@ class BlockCache:
                 self._drop(prefix + BLOCK)
                 rewritten.add(prefix)
             self._hold(prefix + DELTA, value or b"")
+        for repository in {repository_of_key(start_of(prefix)) for prefix in rewritten}:
+            self._drop(first_key(repository).to_bytes(8, "big") + DIRECTORY)
         return sorted(rewritten)
 
     def _drop(self, key: bytes) -> None:

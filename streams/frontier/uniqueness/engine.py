@@ -20,6 +20,7 @@ from gregor.state.store import StateReader
 from streams.frontier.uniqueness.blocks import (
     BLOCK,
     DELTA,
+    SEEN,
     names,
     read_starts,
     start_of,
@@ -88,11 +89,15 @@ class Engine:
     """Uniqueness of one partition's URLs."""
 
     def __init__(self, state: StateReader, count_unit: int = COUNT_UNIT, cache_bytes: int = CACHE_BYTES) -> None:
-        self._state = state
         self._cache = BlockCache(state, cache_bytes)
         self._count_unit = count_unit
-        self._starts = read_starts(state, range(REPOSITORIES))
+        self._starts = read_starts(self._cache, range(REPOSITORIES))
         self._pending = no_entries()
+
+    @property
+    def reader(self) -> StateReader:
+        """The state as of the last checkpoint, through the cache: what ``apply`` may read from instead of the state itself."""
+        return self._cache
 
     @property
     def blocks(self) -> int:
@@ -173,7 +178,7 @@ class Engine:
 
     def _learn_splits(self, repositories: list[int]) -> None:
         """Blocks of these repositories may have been split."""
-        fresh = read_starts(self._state, repositories)
+        fresh = read_starts(self._cache, repositories)
         changed = np.zeros(REPOSITORIES, dtype=np.bool_)
         changed[repositories] = True
         gone = changed[repositories_of(self._starts).astype(np.intp)]
@@ -210,7 +215,7 @@ class Engine:
         for at in range(0, len(touched), _CHUNK):
             chunk = prefixes[at : at + _CHUNK]
             wanted = slice(int(bounds[at]), int(bounds[at + len(chunk)]))
-            shelf = Shelf(self._cache.get_many([prefix + kind for prefix in chunk for kind in (BLOCK, DELTA)]))
+            shelf = Shelf(self._cache.get_many(SEEN, [prefix + kind for prefix in chunk for kind in (BLOCK, DELTA)]))
             blocks = np.repeat(np.arange(0, 2 * len(chunk), 2), np.diff(bounds[at : at + len(chunk) + 1]))
             # A delta's facts are newer than its block's.
             for parts in (blocks, blocks + 1):

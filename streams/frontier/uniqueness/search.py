@@ -21,7 +21,9 @@ Mask = npt.NDArray[np.bool_]
 class Shelf:
     """Packed blocks, each as | keys 8n | checks 4n | facts 4n |, one after the other."""
 
-    def __init__(self, parts: Sequence[bytes]) -> None:
+    def __init__(self, values: Sequence[bytes | None]) -> None:
+        """A block that is not there is empty."""
+        parts = [value or b"" for value in values]
         lengths = np.fromiter(map(len, parts), np.intp, len(parts))
         if (lengths % ENTRY_BYTES).any():
             raise CorruptState("a block of known URLs has a length that is no multiple of 16 bytes")

@@ -1,7 +1,6 @@
 """The families of uniqueness, as a stage declares them to its transport."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
 from gregor.state.packed import apply_deltas
@@ -14,9 +13,36 @@ TMP: Final = "tmp"
 FAMILIES: Final = (SEEN, TMP)
 
 
-def uniqueness_state(layout: Layout) -> StateSpec:
+class LiveReaders:
+    """For states that an engine lives on, what to read instead of them: the same through the engine's cache.
+
+    Belongs to one thread, that of the stage's session, which checks, commits and applies.
+    """
+
+    def __init__(self) -> None:
+        # The state is kept beside its reader, so that no other object can come to have its id.
+        self._readers: dict[int, tuple[StateReader, StateReader]] = {}
+
+    def attach(self, state: StateReader, reader: StateReader) -> None:
+        """``state`` is the partition's as it was assigned, ``reader`` its engine's."""
+        self._readers[id(state)] = (state, reader)
+
+    def detach(self, state: StateReader) -> None:
+        """The partition is not ours any more; what is applied to it from now on is a restore."""
+        self._readers.pop(id(state), None)
+
+    def of(self, state: StateReader) -> StateReader:
+        return self._readers.get(id(state), (state, state))[1]
+
+
+def uniqueness_state(layout: Layout, readers: LiveReaders | None = None) -> StateSpec:
     """A state of these families alone."""
-    return StateSpec(FAMILIES, partial(apply_all, layout, FAMILIES), {SEEN: WHOLE}, {SEEN: apply_piece})
+    live = readers or LiveReaders()
+
+    def apply_here(state: StateReader, deltas: Sequence[bytes], writer: StateWriter) -> None:
+        apply_all(layout, FAMILIES, live.of(state), deltas, writer)
+
+    return StateSpec(FAMILIES, apply_here, {SEEN: WHOLE}, {SEEN: apply_piece})
 
 
 def apply_all(

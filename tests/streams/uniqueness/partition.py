@@ -12,7 +12,7 @@ from gregor.state.store import Store
 from schemas.changelog import Checkpoint
 from streams.frontier.uniqueness.blocks import Layout
 from streams.frontier.uniqueness.engine import Checked, Engine, Found
-from streams.frontier.uniqueness.state import FAMILIES, uniqueness_state
+from streams.frontier.uniqueness.state import FAMILIES, LiveReaders, uniqueness_state
 
 SMALL = Layout(block_entries=6, delta_entries=2)
 Log = list[tuple[int, bytes | None]]
@@ -47,9 +47,15 @@ class Partition:
         options = StoreOptions(block_cache_bytes=1 << 20, write_buffer_bytes=1 << 20, memtable_bytes=1 << 18)
         self.store = Store(self.folder, FAMILIES, SharedMemory(options))
         identity = Identity(cluster="c", topic="t", crawl="x", partition=0)
-        self.replica = Replica.open(self.store, uniqueness_state(self.layout), identity)
+        self.readers = LiveReaders()
+        self.replica = Replica.open(self.store, uniqueness_state(self.layout, self.readers), identity)
         self.state = self.replica.reader
+        self.begin()
+
+    def begin(self) -> None:
+        """An engine on the state as it is; what is applied from now on is read through its cache."""
         self.engine = Engine(self.state, self.count_unit, self.cache_bytes)
+        self.readers.attach(self.state, self.engine.reader)
 
     def check(self, rows: Sequence[Row]) -> Checked:
         return self.engine.check(found(rows))
@@ -80,6 +86,7 @@ class Partition:
 def restored(folder: Path, log: Log, layout: Layout = SMALL) -> Partition:
     """A partition made from nothing but a log."""
     partition = Partition(folder, layout)
+    partition.readers.detach(partition.state)
     partition.replica.replay(log, log[-1][0] + 1 if log else 0)
-    partition.engine = Engine(partition.state, 1)
+    partition.begin()
     return partition
