@@ -69,7 +69,7 @@ class Blocks:
     ) -> None:
         self._layout = layout or Layout()
         self._count_unit = count_unit
-        self._options = options or StoreOptions(block_cache_bytes=64 << 20)
+        self._options = options or StoreOptions(block_cache_bytes=64 << 20, block_bytes=8 << 10)
         self._cache_bytes = cache_bytes
         self._written = 0
         self._batches = 0

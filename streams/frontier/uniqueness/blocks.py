@@ -3,8 +3,8 @@
     key      | start 8, big-endian | kind 1 |
 
     kind 0   | start 8 | ...                              directory: starts of all blocks of a repository but its first, ascending
-    kind 1   | key 8 | ... | check 4 | ... | facts 4 | ...   block: n keys, n checks, n facts; n = length / 16
-    kind 2   the same                                        delta: what was added or changed since the block was written
+    kind 1   | key 8 | ... | check 4 | ... | facts 4 | ...   delta: what was added or changed since the block was written
+    kind 2   the same                                        block: n keys, n checks, n facts; n = length / 16
 
 Numbers within values are little-endian. A block holds the URLs from its start up to the next block's; a repository's first block
 starts at its first possible key, every other one at the key that was its first when it came to be. A repository's directory stands
@@ -31,8 +31,9 @@ SEEN: Final = "seen"
 WHOLE: Final = 8
 """Length of the key prefix that a snapshot piece never cuts: a block, its delta and a directory travel together."""
 DIRECTORY: Final = b"\0"
-BLOCK: Final = b"\1"
-DELTA: Final = b"\2"
+DELTA: Final = b"\1"
+BLOCK: Final = b"\2"
+"""After its delta: RocksDB ends a data block behind the first value that fills it, so that both are had by one read."""
 
 _START: Final = np.dtype("<u8")
 _NAME: Final = np.dtype(">u8")
