@@ -56,7 +56,7 @@ TOPICS: Final = (
         carries="the results of one order",
         key="server",
         written_by=("fetcher",),
-        read_by=("frontier", "extractor", "views"),
+        read_by=("frontier", "views"),
     ),
     Topic(
         name="pages",

@@ -9,7 +9,7 @@ from typing import Final
 from gregor.config import Config
 from gregor.pipeline.progress import Look, is_done, look
 from gregor.pipeline.seeds import parse_seeds, seed_outputs
-from gregor.pipeline.stages import ROLES, Loop, placement_of
+from gregor.pipeline.stages import ROLES, Loop, Scratch, placement_of
 from gregor.stage.loop import now_ms
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.embedded.settings import EmbeddedSettings
@@ -25,6 +25,7 @@ class EmbeddedCrawl:
 
     def __init__(self, config: Config, folder: Path) -> None:
         self._config = config
+        self._folder = folder
         self._placement = placement_of(config)
         self._specs = [role.spec for role in ROLES.values()]
         self._seeds = parse_seeds(config.crawl.seeds)
@@ -36,7 +37,10 @@ class EmbeddedCrawl:
     def run(self, watch: Callable[[Look], None] = lambda _: None, stop: threading.Event | None = None) -> Look:
         """Until done, or until ``stop`` is set; raises what a stage raised."""
         self.transport.append(seed_outputs(self._seeds, self._placement, now_ms()))
-        loops = [role.make(self._config, self._placement, self.transport.open(role.spec)) for role in ROLES.values()]
+        scratch = Scratch(self._folder / "scratch", lasting=True)
+        loops = [
+            role.make(self._config, self._placement, self.transport.open(role.spec), scratch) for role in ROLES.values()
+        ]
         threads = [
             threading.Thread(target=self._guarded, args=(loop, loops), name=name)
             for name, loop in zip(ROLES, loops, strict=True)

@@ -1,6 +1,7 @@
 """The topology as data: every stage of a crawl, what it reads and writes, and how it is made and run."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -17,24 +18,32 @@ from workers.fetcher import stage as fetcher
 Loop = StageLoop | OrderLoop
 
 
+class Scratch(Struct, frozen=True):
+    """Where a stage may keep what it can do without."""
+
+    folder: Path
+    lasting: bool
+    """Whether the folder lives and dies with the crawl's own log, so that what it says of the log stays true."""
+
+
 class Role(Struct, frozen=True):
     """A stage that a process can run."""
 
     spec: StageSpec
-    make: Callable[[Config, Placement, Session], Loop]
+    make: Callable[[Config, Placement, Session, Scratch], Loop]
 
 
-def _frontier(config: Config, placement: Placement, session: Session) -> Loop:
+def _frontier(config: Config, placement: Placement, session: Session, scratch: Scratch) -> Loop:
     stage = frontier.FrontierStage(config, placement)
     return StageLoop(stage, session, config.checkpoint, config_version=config.config_version)
 
 
-def _extractor(config: Config, placement: Placement, session: Session) -> Loop:
-    stage = extractor.ExtractorStage(config, placement)
+def _extractor(config: Config, placement: Placement, session: Session, scratch: Scratch) -> Loop:
+    stage = extractor.ExtractorStage(config, placement, scratch.folder / "filter", scratch.lasting)
     return StageLoop(stage, session, config.checkpoint, config_version=config.config_version)
 
 
-def _fetcher(config: Config, placement: Placement, session: Session) -> Loop:
+def _fetcher(config: Config, placement: Placement, session: Session, scratch: Scratch) -> Loop:
     stage = fetcher.FetcherStage(config, placement, worker_id=session.member)
     return OrderLoop(stage, session, config.checkpoint, config_version=config.config_version)
 

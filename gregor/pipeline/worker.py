@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Final
 
 from gregor.config import Config
-from gregor.pipeline.stages import ROLES, placement_of
+from gregor.pipeline.stages import ROLES, Scratch, placement_of
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.kafka.transport import KafkaTransport
 
@@ -23,7 +23,8 @@ def run_worker(role: str, config: Config, folder: Path) -> None:
     transport = kafka_transport(config, folder)
     transport.require(config.layout)
     chosen = ROLES[role]
-    loop = chosen.make(config, placement_of(config), transport.open(chosen.spec))
+    session = transport.open(chosen.spec)
+    loop = chosen.make(config, placement_of(config), session, Scratch(folder / "scratch" / role, lasting=False))
 
     def stop(number: int, frame: FrameType | None) -> None:
         _log.info("stopping %s after the last checkpoint", role)

@@ -3,9 +3,8 @@
 Two parsers read pages. Lexbor builds the tree a browser would build and is the fast one, but some of its steps walk
 all open elements or all attributes of a tag: 100,000 nested <div> take it 45 s, 100,000 attributes 57 s. So it gets
 pages whose number of tags and of possible attributes bounds that time to a fraction of a second whatever they hold.
-All others go through libxml2's event parser, which builds nothing and walks open elements only at an end tag, so that
-tags times depth bounds its time. Past the depth that a page of so many tags may have, reading stops, and what was found
-until then is the answer, marked incomplete.
+All others go through libxml2's event parser (events.py); where that stops, what was found until then is the answer,
+marked incomplete.
 
 Links come element by element (all of <link>, then all of <a>, …), those of one element in the order of the page.
 """
@@ -17,12 +16,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
-from lxml import etree  # type: ignore[import-untyped]
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from gregor.url.canonical import Url, join
 from schemas.discovered import Rel
 from workers.extractor.charset import decode, encode_query
+from workers.extractor.events import read_events
 from workers.extractor.requisites import REQUISITES, css_urls, requisites_of
 from workers.extractor.robots_meta import RobotsDirectives, from_content
 
@@ -45,8 +44,6 @@ LinkKind: TypeAlias = Literal[
 
 LEXBOR_MAX_TAGS: Final = 5_000
 LEXBOR_MAX_SEPARATORS: Final = 10_000
-EVENT_STEPS: Final = 300_000_000
-MIN_DEPTH_LIMIT: Final = 256
 MAX_TITLE: Final = 512
 
 _ELEMENTS: Final = ("base", "title", "meta", "link", "a", "area", "iframe", "frame")
@@ -54,7 +51,6 @@ _ALL_ELEMENTS: Final = (*_ELEMENTS, *REQUISITES)
 # An attribute's name is preceded by one of these.
 _NOT_SEPARATORS: Final = bytes(set(range(256)) - set(b" \t\n\f\r/\"'"))
 _REFRESH = re.compile(r"\s*+[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL)
-_FEED_BYTES: Final = 65_536
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _REQUISITE_RELS: Final = frozenset(("stylesheet", "icon", "apple-touch-icon", "manifest", "preload", "modulepreload"))
 _REL_WORDS: Final = {"nofollow": Rel.NOFOLLOW, "ugc": Rel.UGC, "sponsored": Rel.SPONSORED}
@@ -112,7 +108,7 @@ def extract(body: bytes, content_type: str, url: str, limits: ExtractLimits = DE
     if fits_lexbor(page.text):
         _read_tree(page.text, found, limits)
     else:
-        _read_events(page.text, found)
+        found.complete = read_events(page.text, _PageEvents(found))
     return found.result()
 
 
@@ -149,63 +145,27 @@ def _read_tree(text: str, found: _Collector, limits: ExtractLimits) -> None:
                 found.add(tag, node.attributes)
 
 
-def _read_events(text: str, found: _Collector) -> None:
-    target = _EventTarget(found, max(MIN_DEPTH_LIMIT, EVENT_STEPS // (text.count("<") + 1)))
-    parser = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True)
-    data = text.encode("utf-8", "replace")
-    try:
-        for start in range(0, len(data), _FEED_BYTES):
-            parser.feed(data[start : start + _FEED_BYTES])
-        parser.close()
-    except _TooDeep:
-        found.complete = False
-    except etree.LxmlError:
-        # The event parser recovers from everything but a document without any element.
-        pass
+class _PageEvents:
+    """What the event parser tells of a page, for the collector."""
 
-
-class _TooDeep(Exception):
-    """Ends reading."""
-
-
-class _EventTarget:
-    """What libxml2 tells while it reads: elements opened and closed, and text."""
-
-    def __init__(self, found: _Collector, max_depth: int) -> None:
+    def __init__(self, found: _Collector) -> None:
         self._found = found
-        self._max_depth = max_depth
-        self._depth = 0
-        self._template_depth = 0
         self._text: list[str] | None = None
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self._depth += 1
-        if self._depth > self._max_depth:
-            raise _TooDeep
-        if tag == "template":
-            self._template_depth += 1
-        elif self._template_depth:
-            # A template's content is no part of the page until a script copies it.
-            return
-        elif tag == "title" or tag == "style":
+        if tag == "title" or tag == "style":
             self._text = []
         elif tag in _ALL_ELEMENTS:
             self._found.add(tag, attributes)
 
     def end(self, tag: str) -> None:
-        self._depth -= 1
-        if tag == "template":
-            self._template_depth -= 1
-        elif tag in ("title", "style") and self._text is not None:
+        if tag in ("title", "style") and self._text is not None:
             text, self._text = "".join(self._text), None
             self._found.add_text(tag, text)
 
     def data(self, text: str) -> None:
         if self._text is not None:
             self._text.append(text)
-
-    def close(self) -> None:
-        return None
 
 
 class _Collector:

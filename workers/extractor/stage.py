@@ -1,41 +1,55 @@
-"""The extractor as a stage: responses in, the links that they hold out, grouped by server."""
+"""The extractor as a stage: responses in; links that the frontier does not have, items, verdicts out.
 
+What the topics carry depends on the pages and the configuration alone; what the stage remembers (the filter, the links as
+they are written) only saves messages. Everything that it remembers of a transaction is settled by ``committed`` or ``dropped``.
+
+That a page is there says that its URL was fetched, so ``pages`` itself moves URLs from visiting to visited; ``fetched``, which
+the extractor would have to read for nothing more than URLs without any response, is not an input.
+"""
+
+import logging
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from gregor.config import Config
-from gregor.stage.contract import NOTHING, Decode, Received, Work
+from gregor.stage.contract import Decode, Received, Work
 from gregor.state.packed import Mutation
 from gregor.transport.port import Assignment, Output, StageSpec
-from gregor.url.domain import registered_domain
 from gregor.url.fingerprint import Placement
-from gregor.url.links import join_many
 from schemas.codec import encode
-from schemas.control import decode_control
-from schemas.discovered import Discovered, LinkKind
+from schemas.control import SeedScope, decode_control
+from schemas.discovered import Discovered
+from schemas.items import Item
 from schemas.pages import PageFacts, decode_facts
-from workers.extractor import links
-from workers.extractor.scope import scope_of
+from workers.extractor.child import Task
+from workers.extractor.filter.cache import FilterSettings, UrlFilter
+from workers.extractor.filter.repetitions import Repetitions
+from workers.extractor.filter.store import GroupStore, Mark
+from workers.extractor.items import Taken
+from workers.extractor.linker import LinkCounts, Linker
+from workers.extractor.patterns import any_of
+from workers.extractor.pool import Crashed, Pool, TimedOut
+from workers.extractor.reading import Reading, ReadSettings, read
+from workers.extractor.scope import Scope
+from workers.extractor.tally import Example, Tally
+
+_log: Final = logging.getLogger("gregor.extractor")
 
 SPEC: Final = StageSpec(
     name="extractor",
     inputs=("pages",),
     broadcast=("control",),
-    outputs=("discovered", "items", "verdicts", "dead-letters"),
+    outputs=("discovered", "items", "verdicts", "control", "dead-letters"),
 )
 
-MOST_REDIRECTS: Final = 5
-
-_KINDS: Final[Mapping[str, LinkKind]] = {
-    "redirect": "redirect",
-    "canonical": "canonical",
-    "alternate": "alternate",
-    "refresh": "refresh",
-}
+PAGE_RULE: Final = "page"
 
 
 class ExtractorStage:
-    """Stateless: what a page gives depends on the page and the configuration alone."""
+    """``folder`` is where the filter's store lives (None: memory only); ``warm`` says that it may be used again after a restart,
+    which is true only where it cannot outlive the crawl's own log."""
 
     spec: StageSpec = SPEC
     decoders: Mapping[str, Decode] = {
@@ -43,61 +57,142 @@ class ExtractorStage:
         "control": lambda record: decode_control(record.value),
     }
 
-    def __init__(self, config: Config, placement: Placement) -> None:
+    def __init__(self, config: Config, placement: Placement, folder: Path | None = None, warm: bool = False) -> None:
         self._config = config
         self._placement = placement
-        self._in_scope = scope_of(config)
+        self._warm = warm
+        self._store = _open_store(config, folder, warm)
+        settings = FilterSettings(
+            capacity=config.filter.capacity, exchange=config.filter.exchange, store_urls=config.filter.store_urls
+        )
+        self.known: Final = UrlFilter(settings, self._store)
+        self.tally: Final = Tally(placement, config.config_version)
+        self._linker = Linker(config, Scope(config), self.known, self.tally)
+        self._repetitions = Repetitions(config.filter.flush_s, config.filter.flush_urls)
+        self._settings = ReadSettings.of(config)
+        self._has_items = any_of([rule.match for rule in config.item])
+        processes = config.extract.processes
+        self._pool = Pool(max(1, processes), config) if processes or config.item else None
+        self._positions: dict[int, int] = {}
+        self._pending_positions: dict[int, int] = {}
+        self._started = False
+        self._now_ms = 0
 
     def assigned(self, partition: int, assignment: Assignment) -> None:
-        """Every partition is like the others."""
+        self._positions[partition] = assignment.positions["pages"].offset
 
     def revoked(self, partitions: frozenset[int]) -> None:
-        """Nothing is kept of a partition."""
+        """What was committed stays known to the frontier, whoever reads the pages from now on."""
+        for partition in partitions:
+            self._positions.pop(partition, None)
 
     def instruct(self, received: Sequence[Received]) -> None:
-        """Nothing of ``control`` concerns links."""
+        scope = self._linker.scope
+        for one in received:
+            if isinstance(one.value, SeedScope) and not scope.holds(one.value.server):
+                scope = scope.with_server(one.value.server)
+        if scope is not self._linker.scope:
+            self._linker.rescope(scope)
 
     def process(self, received: Sequence[Received], now_ms: int) -> Work:
-        outputs = []
+        if not self._started:
+            self._start()
+        self._now_ms = now_ms
+        outputs: list[Output] = []
         urls = 0
-        for one in received:
-            for found in self._links(one.value, one.record.value or b"", now_ms):
-                partition = self._placement.partition(found.server)
-                outputs.append(Output("discovered", partition, found.server.encode(), encode(found)))
-                urls += len(found.paths)
+        for one, reading, taken in self._readings(received):
+            facts: PageFacts = one.value
+            self._pending_positions[one.record.partition] = one.record.offset + 1
+            if reading is None:
+                continue
+            outputs += self._seed_scope(facts, reading, now_ms)
+            records, counts = self._linker.link(facts, reading, taken.links, now_ms)
+            outputs += map(self._discovered, records)
+            outputs += self._items(facts, reading, taken, counts)
+            urls += counts.found
         return Work(outputs, urls)
 
-    def _links(self, facts: PageFacts, body: bytes, now_ms: int) -> Iterator[Discovered]:
-        """One record for each server, scheme and kind of link that the page holds."""
-        if facts.kind != "pages":
-            return
-        location = _header(facts, "location")
-        if 300 <= facts.status < 400 and location:
-            page = links.PageLinks(facts.url, [links.redirect(location)])
-        elif facts.status == 200:
-            page = links.extract(body, _header(facts, "content-type"), facts.url)
-            if page.robots.nofollow:
-                return
+    def _readings(self, received: Sequence[Received]) -> Iterator[tuple[Received, Reading | None, Taken]]:
+        """What each page holds; None when its process did not live to tell."""
+        readings: Sequence[Reading | TimedOut | Crashed]
+        if self._pool is not None and self._config.extract.processes:
+            readings = self._pool.run([_task("reading", one) for one in received], Reading)
         else:
+            readings = [read(one.value, one.record.value or b"", self._settings) for one in received]
+        with_items = [
+            number
+            for number, (one, reading) in enumerate(zip(received, readings, strict=True))
+            if isinstance(reading, Reading) and self._wants_items(one.value, reading)
+        ]
+        taken: dict[int, Taken] = {}
+        if self._pool is not None and with_items:
+            answers = self._pool.run([_task("items", received[number]) for number in with_items], Taken)
+            for number, answer in zip(with_items, answers, strict=True):
+                if isinstance(answer, Taken):
+                    taken[number] = answer
+                else:
+                    self._stopped(received[number].value, "items", answer)
+        for number, (one, reading) in enumerate(zip(received, readings, strict=True)):
+            if isinstance(reading, Reading):
+                yield one, reading, taken.get(number, _NOTHING_TAKEN)
+            else:
+                self._stopped(one.value, "links", reading)
+                yield one, None, _NOTHING_TAKEN
+
+    def _wants_items(self, facts: PageFacts, reading: Reading) -> bool:
+        answered = facts.kind == "pages" and 200 <= facts.status < 300
+        return answered and not reading.robots.noindex and self._has_items(facts.url)
+
+    def _stopped(self, facts: PageFacts, what: str, answer: TimedOut | Crashed) -> None:
+        if isinstance(answer, TimedOut):
+            reason, detail = "time", f"{what} took more than {answer.seconds} s"
+        else:
+            reason, detail = "crash", f"the process that read {what} ended with {answer.code}"
+        self.tally.add(facts.server, "failed", f"{what}-{reason}", 1, Example(facts.url, facts.lease, detail))
+
+    def _seed_scope(self, facts: PageFacts, reading: Reading, now_ms: int) -> Iterator[Output]:
+        """A seed's redirect takes the scope along: www.example.com in place of example.com must not end a crawl."""
+        if facts.hops or facts.kind != "pages":
             return
-        joined = join_many(page.base, [link.href for link in page.links])
-        for server, targets in joined.servers.items():
-            if not self._in_scope(server):
-                continue
-            groups: dict[tuple[str, LinkKind], list[int]] = {}
-            for number, (scheme, _, index, _) in enumerate(targets):
-                groups.setdefault((scheme, _KINDS.get(page.links[index].kind, "link")), []).append(number)
-            for (scheme, kind), numbers in groups.items():
-                if kind == "redirect" and facts.redirects >= MOST_REDIRECTS:
-                    continue
-                chosen = [targets[number] for number in numbers]
-                yield _record(facts, page, server, scheme, kind, chosen, now_ms)
+        # Also the page behind the redirect tells, in case that another process saw the redirect a moment ago.
+        for server in (facts.server, self._linker.redirect_server(facts, reading)):
+            if server and not self._linker.scope.holds(server):
+                _log.info("a seed was redirected to %s, which belongs to the scope from now on", server)
+                self._linker.rescope(self._linker.scope.with_server(server))
+                record = SeedScope(server=server, seed=facts.seed, url=facts.url, since_ms=now_ms)
+                yield Output("control", 0, f"scope:{server}".encode(), encode(record))
+
+    def _discovered(self, found: Discovered) -> Output:
+        return Output("discovered", self._placement.partition(found.server), found.server.encode(), encode(found))
+
+    def _items(self, facts: PageFacts, reading: Reading, taken: Taken, counts: LinkCounts) -> Iterator[Output]:
+        for failure in taken.failures:
+            example = Example(facts.url, facts.lease, failure.detail)
+            self.tally.add(facts.server, "failed", failure.reason, failure.count, example)
+        for item in taken.items:
+            yield self._item(facts, item.rule, item.number, item.fields)
+        wanted = self._config.extract.page_facts
+        if wanted and reading.form == "html" and not reading.robots.noindex:
+            yield self._item(facts, PAGE_RULE, 0, _page_facts(wanted, reading, counts))
+
+    def _item(self, facts: PageFacts, rule: str, number: int, fields: dict[str, Any]) -> Output:
+        item = Item(
+            url=facts.url,
+            rule=rule,
+            fields=fields,
+            lease=facts.lease,
+            number=number,
+            fetched_ms=facts.fetched_ms,
+            config_version=self._config.config_version,
+        )
+        return Output("items", self._placement.partition(facts.server), facts.server.encode(), encode(item))
 
     def tick(self, now_ms: int) -> Work:
-        return NOTHING
+        self._now_ms = now_ms
+        return Work([self._discovered(one) for one in self._repetitions.report(now_ms)])
 
     def next_due_ms(self) -> int | None:
-        return None
+        return self._repetitions.next_due_ms()
 
     def mutations(self) -> Mapping[int, Sequence[Mutation]]:
         return {}
@@ -106,49 +201,71 @@ class ExtractorStage:
         return {}
 
     def prepare(self) -> Sequence[Output]:
-        return ()
+        return list(self.tally.outputs(self._now_ms))
 
     def committed(self) -> None:
-        """Nothing is kept."""
+        self._repetitions.committed()
+        self._repetitions.add(self.known.committed())
+        self.tally.committed()
+        self._positions.update(self._pending_positions)
+        self._pending_positions = {}
 
     def dropped(self) -> None:
-        """Nothing is kept."""
+        self._repetitions.dropped()
+        self.known.dropped()
+        self.tally.dropped()
+        self._pending_positions = {}
 
     def close(self) -> None:
-        """Nothing is held."""
+        if self._pool is not None:
+            self._pool.close()
+        splits = self.known.finish()
+        if self._store is not None:
+            if self._warm:
+                self._store.put_mark(Mark(self._config.config_version, self._positions, splits))
+            self._store.close()
+
+    def _start(self) -> None:
+        """Before the first page: what the filter knew when this crawl was last stopped, if it is still that crawl."""
+        self._started = True
+        if self._store is None:
+            return
+        mark = self._store.take_mark()
+        if mark is not None and (mark.config_version, mark.positions) == (self._config.config_version, self._positions):
+            self.known.start(self._config.filter.start, mark.splits)
+        else:
+            self._store.empty()
 
 
-def _record(
-    facts: PageFacts,
-    page: links.PageLinks,
-    server: str,
-    scheme: str,
-    kind: LinkKind,
-    chosen: Sequence[tuple[str, str, int, int]],
-    now_ms: int,
-) -> Discovered:
-    internal = registered_domain(server) == registered_domain(facts.server)
-    flags = tuple(page.links[index].rel for _, _, index, _ in chosen)
-    counts = tuple(count for _, _, _, count in chosen)
-    is_redirect = kind == "redirect"
-    return Discovered(
-        server=server,
-        paths=tuple(path for _, path, _, _ in chosen),
-        scheme="http" if scheme == "http" else "https",
-        kind=kind,
-        flags=flags if any(flags) else (),
-        counts=counts if any(count != 1 for count in counts) else (),
-        depth=facts.depth if is_redirect else facts.depth + 1 if internal else 1,
-        hops=facts.hops + (not is_redirect),
-        off_site=facts.off_site + (not internal),
-        redirects=facts.redirects + 1 if is_redirect else 0,
-        seed=facts.seed,
-        internal=internal,
-        referrer=facts.url,
-        referrer_lease=facts.lease,
-        found_ms=now_ms,
-    )
+_NOTHING_TAKEN: Final = Taken()
 
 
-def _header(facts: PageFacts, name: str) -> str:
-    return next((value for key, value in facts.response_headers if key.lower() == name), "")
+def _open_store(config: Config, folder: Path | None, warm: bool) -> GroupStore | None:
+    if folder is None or not config.filter.store_urls or not config.filter.capacity:
+        return None
+    if not warm:
+        shutil.rmtree(folder, ignore_errors=True)
+    return GroupStore(folder)
+
+
+def _task(want: str, one: Received) -> Task:
+    return Task("items" if want == "items" else "reading", one.record.header or b"", one.record.value or b"")
+
+
+def _page_facts(wanted: Sequence[str], reading: Reading, counts: LinkCounts) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if "title" in wanted:
+        fields["title"] = reading.title
+    if "text" in wanted:
+        fields["text"] = reading.page_text.text
+    if "language" in wanted:
+        fields["language"] = reading.page_text.language
+    if "links" in wanted:
+        fields["links"] = {
+            "found": counts.found,
+            "internal": counts.internal,
+            "external": counts.external,
+            "refused": counts.refused,
+            "canonical": counts.canonical,
+        }
+    return fields

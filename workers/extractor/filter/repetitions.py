@@ -1,0 +1,74 @@
+"""How often known URLs were met: gathered here, and sent to the frontier as one record for each server now and then."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from schemas.discovered import Discovered
+from workers.extractor.filter.entries import Entry
+
+MOST_GATHERED: Final = 100_000
+"""URLs between two reports; counts of further ones are added up in ``lost``."""
+
+
+class Repetitions:
+    """Counts of committed pages only; a report counts as sent when it is committed."""
+
+    def __init__(self, interval_s: float, urls_per_server: int) -> None:
+        self._interval_ms = int(interval_s * 1000)
+        self._urls_per_server = urls_per_server
+        self._gathered: dict[Entry, int] = {}
+        self._reported: dict[Entry, int] = {}
+        self._last_ms = 0
+        self.lost = 0
+        """Repetitions that no report named: there were too many URLs."""
+
+    def add(self, met: list[tuple[Entry, int]]) -> None:
+        if not self._interval_ms:
+            return
+        gathered = self._gathered
+        for entry, times in met:
+            if entry in gathered:
+                gathered[entry] += times
+            elif len(gathered) < MOST_GATHERED:
+                gathered[entry] = times
+            else:
+                self.lost += times
+
+    def next_due_ms(self) -> int | None:
+        return self._last_ms + self._interval_ms if self._gathered and not self._reported else None
+
+    def report(self, now_ms: int) -> Iterator[Discovered]:
+        """When it is time: one record for each server and scheme, of its most repeated URLs."""
+        if not self._last_ms:
+            self._last_ms = now_ms
+        due = self.next_due_ms()
+        if due is None or now_ms < due:
+            return
+        self._last_ms = now_ms
+        self._reported, self._gathered = self._gathered, {}
+        servers: dict[tuple[str, str], list[tuple[int, Entry]]] = {}
+        for entry, times in self._reported.items():
+            servers.setdefault((entry.group.scheme, entry.group.server), []).append((times, entry))
+        for (scheme, server), found in servers.items():
+            found.sort(key=lambda one: -one[0])
+            chosen = found[: self._urls_per_server]
+            yield Discovered(
+                server=server,
+                paths=tuple(entry.path for _, entry in chosen),
+                scheme="http" if scheme == "http" else "https",
+                kind="repetition",
+                counts=tuple(times for times, _ in chosen),
+                # None of them may be admitted by this: what was refused for its distance is as far as it was.
+                depth=max(entry.depth for _, entry in chosen) or 1,
+                hops=max(entry.hops for _, entry in chosen),
+                off_site=max(entry.off_site for _, entry in chosen),
+                found_ms=now_ms,
+            )
+
+    def committed(self) -> None:
+        self._reported = {}
+
+    def dropped(self) -> None:
+        for entry, times in self._reported.items():
+            self._gathered[entry] = self._gathered.get(entry, 0) + times
+        self._reported = {}

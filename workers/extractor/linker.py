@@ -1,0 +1,281 @@
+"""From the links of one page to records: joined, in scope, unknown to the filter, grouped by the server they lead to."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from gregor.config import Config
+from gregor.url.canonical import Refusal, Url
+from gregor.url.domain import registered_domain
+from gregor.url.links import Joiner
+from gregor.url.rules import rules_of
+from schemas.discovered import Discovered, LinkKind
+from schemas.pages import PageFacts
+from schemas.verdicts import VerdictKind
+from workers.extractor.filter.cache import UrlFilter
+from workers.extractor.filter.entries import GONE, REFUSED, Entry, Refused, Target
+from workers.extractor.hrefs import Hrefs
+from workers.extractor.links import RawLink
+from workers.extractor.reading import Reading
+from workers.extractor.scope import Scope
+from workers.extractor.tally import Example, Tally
+from workers.extractor.vouched import Vouched
+
+MOST_REDIRECTS: Final = 5
+PATHS_PER_RECORD: Final = 1000
+BYTES_PER_RECORD: Final = 512 * 1024
+
+_KINDS: Final[dict[str, LinkKind]] = {
+    "redirect": "redirect",
+    "canonical": "canonical",
+    "alternate": "alternate",
+    "refresh": "refresh",
+    "requisite": "requisite",
+    "sitemap": "sitemap",
+    "feed": "feed",
+}
+
+_SPECIAL: Final = frozenset(("redirect", "requisite", "sitemap"))
+
+
+class LinkCounts(Struct):
+    """What became of a page's links."""
+
+    found: int = 0
+    internal: int = 0
+    """Distinct URLs within the page's registered domain."""
+    external: int = 0
+    refused: int = 0
+    canonical: str = ""
+    """Where its rel=canonical leads; empty: it has none, or one that is refused."""
+
+
+class Distance(Struct, frozen=True):
+    """How far the targets of one kind of link are from their seed."""
+
+    depth: int
+    hops: int
+    off_site: int
+
+
+class Linker:
+    """Holds what is the same for all pages. ``scope`` may be replaced between pages, see ``rescope``."""
+
+    def __init__(self, config: Config, scope: Scope, known: UrlFilter, tally: Tally) -> None:
+        self.scope = scope
+        self._rules = rules_of(config.url)
+        self._drop_nofollow = config.extract.nofollow == "drop"
+        self._known = known
+        self._hrefs = Hrefs(config.filter.hrefs)
+        self._tally = tally
+        self._vouched = Vouched()
+        self._page = 0
+
+    def redirect_server(self, facts: PageFacts, reading: Reading) -> str:
+        """The server that a redirect within its limits leads to; empty: it is none."""
+        if reading.form != "redirect" or facts.redirects >= MOST_REDIRECTS:
+            return ""
+        url = Joiner(reading.base, self._rules).join(reading.found[0].href)
+        return "" if isinstance(url, Refusal) else url.server
+
+    def rescope(self, scope: Scope) -> None:
+        """A change of scope: what was remembered under the old one is forgotten."""
+        self.scope = scope
+        self._hrefs.clear()
+        self._known.clear()
+
+    def link(
+        self, facts: PageFacts, reading: Reading, more: Sequence[str], now_ms: int
+    ) -> tuple[list[Discovered], LinkCounts]:
+        """The records of a page and what was counted; ``more`` are links that plug-ins found."""
+        self._known.fetched(facts.scheme, facts.server, facts.path)
+        found = reading.found
+        counts = LinkCounts(len(found) + len(more))
+        if reading.robots.nofollow and reading.form != "redirect":
+            self._refuse(facts, "dropped", "robots-nofollow", len(found))
+            found = []
+        if reading.dropped:
+            self._refuse(facts, "dropped", "too-many-links", reading.dropped)
+        if not reading.complete:
+            self._refuse(facts, "failed", "incomplete", 1)
+        entries = self._targets(facts, reading, found, counts)
+        if more:
+            entries += self._targets(
+                facts, Reading("plugin", facts.url), [RawLink(one, "plugin") for one in more], counts
+            )
+        records = list(self._records(facts, entries, counts, now_ms))
+        self._hrefs.trim()
+        self._known.end_page()
+        return records, counts
+
+    def _targets(self, facts: PageFacts, reading: Reading, found: Sequence[RawLink], counts: LinkCounts) -> list[Entry]:
+        """The distinct URLs in scope that the links lead to; how often and how, stands in the entries themselves."""
+        joiner = Joiner(reading.base, self._rules)
+        if joiner.page is None:
+            if found:
+                self._refuse(facts, "refused", "url-base", len(found))
+            return []
+        known = self._hrefs.of(joiner.page, joiner.directory)
+        own: dict[str, Target] = {}
+        self._page = mark = self._page + 1
+        entries: list[Entry] = []
+        # The hot loop: a navigation link costs one look-up.
+        for link in found:
+            href = link.href
+            cut = href.find("#")
+            if cut >= 0 and (cut == 0 or href[cut - 1] > " "):
+                href = href[:cut]
+            target = known.get(href) or own.get(href)
+            if target is None or target.state == GONE or link.kind in _SPECIAL:
+                target = self._resolve(facts, reading, joiner, known, own, href, link)
+            if target.state == REFUSED:
+                counts.refused += 1
+                self._refuse_link(facts, target)
+            elif target.mark != mark:
+                target.mark, target.times, target.rel, target.kind = mark, 1, link.rel, link.kind
+                target.lastmod_ms = link.lastmod_ms
+                entries.append(target)  # type: ignore[arg-type]
+            else:
+                # A URL is nofollow only if every link to it is, and a requisite only if none of them is more.
+                target.times += 1
+                target.rel &= link.rel
+                if target.kind == "requisite":
+                    target.kind = link.kind
+        return entries
+
+    def _resolve(
+        self,
+        facts: PageFacts,
+        reading: Reading,
+        joiner: Joiner,
+        known: dict[str, Target],
+        own: dict[str, Target],
+        href: str,
+        link: RawLink,
+    ) -> Target:
+        url = joiner.join(href)
+        if isinstance(url, Refusal):
+            target: Target = Refused(reason=f"url-{url.reason}", url=href[:200])
+        elif link.kind in _SPECIAL:
+            # Another link of the same text may be judged otherwise, so that it is not remembered.
+            return self._special(facts, reading, url, link)
+        else:
+            target = self._in_scope(url, self.scope.refusal(url))
+        own[href] = target
+        self._hrefs.remember(known, href, target)
+        return target
+
+    def _special(self, facts: PageFacts, reading: Reading, url: Url, link: RawLink) -> Target:
+        """Links with rules of their own: redirects, requisites, entries of sitemaps."""
+        refusal = self.scope.refusal(url)
+        if link.kind == "redirect":
+            if url.text == facts.url:
+                refusal = "redirect-to-self"
+            elif facts.redirects >= MOST_REDIRECTS:
+                refusal = "redirect-limit"
+        elif link.kind == "requisite":
+            if refusal and self.scope.holds(facts.server):
+                refusal = self.scope.requisite_refusal(url)
+        elif reading.form == "robots":
+            self._vouched.add(url.text, facts.server)
+        elif url.server != facts.server and not self._vouched.holds(facts.url, url.server):
+            refusal = refusal or "sitemap-off-host"
+        return self._in_scope(url, refusal)
+
+    def _in_scope(self, url: Url, refusal: str) -> Target:
+        if refusal:
+            return Refused(reason=refusal, url=url.text)
+        return self._known.find(url.scheme, url.server, url.path)
+
+    def _records(
+        self, facts: PageFacts, entries: Sequence[Entry], counts: LinkCounts, now_ms: int
+    ) -> Iterator[Discovered]:
+        """What the frontier must be told, by server, scheme and kind."""
+        domain = registered_domain(facts.server)
+        groups: dict[tuple[str, str, str], list[Entry]] = {}
+        inside, outside, claim = _distance(facts, "a", True), _distance(facts, "a", False), self._known.claim
+        nofollow = 0
+        for entry in entries:
+            group = entry.group
+            internal = group.domain == domain
+            if internal:
+                counts.internal += 1
+            else:
+                counts.external += 1
+            kind = entry.kind
+            if kind == "canonical":
+                counts.canonical = f"{group.scheme}://{group.server}{entry.path}"
+            if entry.rel and self._drop_nofollow:
+                nofollow += entry.times
+                self._known.forget(entry)
+                continue
+            far = _distance(facts, kind, internal) if kind in _SPECIAL else inside if internal else outside
+            if claim(entry, entry.times, far.depth, far.hops, far.off_site):
+                groups.setdefault((group.server, group.scheme, _KINDS.get(kind, "link")), []).append(entry)
+        if nofollow:
+            self._refuse(facts, "dropped", "rel-nofollow", nofollow)
+        for (server, scheme, kind), chosen in groups.items():
+            internal = chosen[0].group.domain == domain
+            for piece in _pieces(chosen):
+                yield _record(facts, server, scheme, kind, piece, internal, now_ms)
+
+    def _refuse(self, facts: PageFacts, kind: VerdictKind, reason: str, count: int, url: str = "") -> None:
+        self._tally.add(facts.server, kind, reason, count, Example(url or facts.url, facts.lease))
+
+    def _refuse_link(self, facts: PageFacts, target: Target) -> None:
+        assert isinstance(target, Refused)
+        given_up = target.reason.startswith("redirect-")
+        self._refuse(facts, "given-up" if given_up else "refused", target.reason, 1, target.url)
+
+
+def _distance(facts: PageFacts, kind: str, internal: bool) -> Distance:
+    """Paper 003: one deeper within a domain, 1 across domains; a redirect is where its source is, a requisite too."""
+    off_site = facts.off_site + (not internal)
+    if kind == "redirect":
+        return Distance(facts.depth, facts.hops, off_site)
+    if kind == "requisite":
+        return Distance(facts.depth, facts.hops + 1, off_site)
+    if kind == "sitemap" or not internal:
+        return Distance(1, facts.hops + 1, off_site)
+    return Distance(facts.depth + 1, facts.hops + 1, off_site)
+
+
+def _pieces(entries: list[Entry]) -> Iterator[list[Entry]]:
+    """Few enough for one record."""
+    piece: list[Entry] = []
+    size = 0
+    for entry in entries:
+        if len(piece) >= PATHS_PER_RECORD or size > BYTES_PER_RECORD:
+            yield piece
+            piece, size = [], 0
+        piece.append(entry)
+        size += len(entry.path)
+    yield piece
+
+
+def _record(
+    facts: PageFacts, server: str, scheme: str, kind: str, chosen: Sequence[Entry], internal: bool, now_ms: int
+) -> Discovered:
+    far = _distance(facts, kind, internal)
+    flags = tuple([entry.rel for entry in chosen])
+    counts = tuple([entry.times for entry in chosen])
+    lastmods = tuple([entry.lastmod_ms for entry in chosen]) if kind == "sitemap" else ()
+    return Discovered(
+        server=server,
+        paths=tuple([entry.path for entry in chosen]),
+        scheme="http" if scheme == "http" else "https",
+        kind=kind,  # type: ignore[arg-type]
+        flags=flags if any(flags) else (),
+        counts=counts if max(counts) > 1 else (),
+        lastmods_ms=lastmods if any(lastmods) else (),
+        depth=far.depth,
+        hops=far.hops,
+        off_site=far.off_site,
+        redirects=facts.redirects + 1 if kind == "redirect" else 0,
+        seed=facts.seed,
+        internal=internal,
+        referrer=facts.url,
+        referrer_lease=facts.lease,
+        found_ms=now_ms,
+    )

@@ -1,0 +1,157 @@
+"""Processes that read pages, from the stage's side: tasks go out in any number, answers come back in their order.
+
+A task that takes too long costs its process its life: nothing less stops a user's function, or an XPath of the eighth
+degree. The answer is then TimedOut, and a new process takes the next task.
+"""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final, TypeVar
+
+import msgspec
+
+from gregor.config import Config
+from workers.extractor.child import READY, Task, encode
+
+START_TIMEOUT_S: Final = 60.0
+_PIECE: Final = 1 << 20
+
+T = TypeVar("T")
+
+
+class TimedOut(msgspec.Struct, frozen=True):
+    """In place of an answer."""
+
+    seconds: float
+
+
+class Crashed(msgspec.Struct, frozen=True):
+    """In place of an answer: the process ended by itself."""
+
+    code: int
+
+
+class Pool:
+    """``size`` processes, started when they are first needed."""
+
+    def __init__(self, size: int, config: Config) -> None:
+        self._setup = msgspec.json.encode(config)
+        self._limit_s = config.extract.time_limit_s
+        self._size = size
+        self._idle: list[_Child] = []
+
+    def run(self, tasks: Sequence[Task], answer: type[T]) -> list[T | TimedOut | Crashed]:
+        """The answers to all tasks, in their order."""
+        decode = msgspec.msgpack.Decoder(answer).decode
+        answers: list[T | TimedOut | Crashed] = [TimedOut(0.0)] * len(tasks)
+        waiting = deque(range(len(tasks)))
+        busy: dict[int, tuple[_Child, int, float]] = {}
+        while waiting or busy:
+            while waiting and len(busy) < self._size:
+                child = self._idle.pop() if self._idle else _Child(self._setup)
+                number = waiting.popleft()
+                child.send(encode(tasks[number]))
+                busy[child.descriptor] = (child, number, time.monotonic() + self._limit_s)
+            for descriptor in self._ready(busy):
+                child, number, deadline = busy[descriptor]
+                frame = child.receive()
+                if frame is not None:
+                    answers[number] = decode(frame)
+                    self._idle.append(child)
+                elif child.ended:
+                    answers[number] = Crashed(child.kill())
+                elif time.monotonic() >= deadline:
+                    child.kill()
+                    answers[number] = TimedOut(self._limit_s)
+                else:
+                    continue
+                del busy[descriptor]
+        return answers
+
+    def _ready(self, busy: dict[int, tuple["_Child", int, float]]) -> list[int]:
+        """Children with something to read, and those whose time is over."""
+        next_deadline = min(deadline for _, _, deadline in busy.values())
+        poll = select.poll()
+        for descriptor in busy:
+            poll.register(descriptor, select.POLLIN | select.POLLHUP)
+        heard = {descriptor for descriptor, _ in poll.poll(max(0.0, next_deadline - time.monotonic()) * 1000)}
+        now = time.monotonic()
+        return [one for one, (_, _, deadline) in busy.items() if one in heard or now >= deadline]
+
+    def close(self) -> None:
+        for child in self._idle:
+            child.kill()
+        self._idle.clear()
+
+
+class _Child:
+    """One process and the frame that is coming from it."""
+
+    def __init__(self, setup: bytes) -> None:
+        command = [sys.executable, "-m", "workers.extractor.child"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment())
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input = self._process.stdin
+        self.descriptor = self._process.stdout.fileno()
+        os.set_blocking(self.descriptor, False)
+        self._buffer = bytearray()
+        self.ended = False
+        self.send(setup)
+        self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
+        poll = select.poll()
+        poll.register(self.descriptor, select.POLLIN | select.POLLHUP)
+        give_up = time.monotonic() + START_TIMEOUT_S
+        while (frame := self.receive()) is None and not self.ended and time.monotonic() < give_up:
+            poll.poll(1000)
+        if frame != READY:
+            code = self.kill()
+            raise RuntimeError(f"a process that reads pages did not start (exit code {code}); its error is above")
+
+    def send(self, data: bytes) -> None:
+        try:
+            self._input.write(len(data).to_bytes(4, "big") + data)
+            self._input.flush()
+        except BrokenPipeError:
+            self.ended = True
+
+    def receive(self) -> bytes | None:
+        """A whole frame; None: it is not there yet, or never will be (``ended``)."""
+        while True:
+            try:
+                piece = os.read(self.descriptor, _PIECE)
+            except BlockingIOError:
+                break
+            if not piece:
+                self.ended = True
+                break
+            self._buffer += piece
+        if len(self._buffer) < 4:
+            return None
+        length = int.from_bytes(self._buffer[:4], "big")
+        if len(self._buffer) < 4 + length:
+            return None
+        frame = bytes(self._buffer[4 : 4 + length])
+        del self._buffer[: 4 + length]
+        return frame
+
+    def kill(self) -> int:
+        self._process.kill()
+        self._process.stdout.close()  # type: ignore[union-attr]
+        with suppress(BrokenPipeError):
+            self._input.close()
+        return self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """This process's, with its import path, so that the child finds what the parent found."""
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    return {**os.environ, "PYTHONPATH": path}
