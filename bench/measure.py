@@ -21,7 +21,8 @@ from bench.workload import Web
 
 FILL: Final = 1_000_000
 AT_LEAST: Final = 3
-"""Batches of each size, after one that warms up; small ones are repeated until they have seen as many URLs as ``SPAN``, or ``AT_MOST``."""
+"""Batches of each size, after one that warms up, or for VEUNIQ a round of them, until as many strays come back as leave. Small ones are
+repeated until they have seen as many URLs as ``SPAN``, but not more than ``AT_MOST`` times."""
 SPAN: Final = 300_000
 AT_MOST: Final = 60
 
@@ -67,7 +68,7 @@ class Row(Struct, frozen=True):
         return self.cpu_s + self.file_bytes_per_url * self.batch / bytes_per_s
 
 
-class _Meter:
+class Meter:
     """Time and bytes since it was made."""
 
     def __init__(self, engine: UniquenessEngine) -> None:
@@ -134,8 +135,9 @@ def measure(name: str, stored: int, batches: tuple[int, ...], beta: float, folde
     peak = fill(engine, web)
     rows = []
     for batch in batches:
-        _turn(engine, web, batch, None)
-        meter = _Meter(engine)
+        for _ in range(engine.repositories if isinstance(engine, Veuniq) else 1):
+            _turn(engine, web, batch, None)
+        meter = Meter(engine)
         for _ in range(min(AT_MOST, max(AT_LEAST, SPAN // batch))):
             _turn(engine, web, batch, meter)
             peak = max(peak, memory_mb(engine))
@@ -144,7 +146,7 @@ def measure(name: str, stored: int, batches: tuple[int, ...], beta: float, folde
     return rows
 
 
-def _turn(engine: UniquenessEngine, web: Web, batch: int, meter: _Meter | None) -> None:
+def _turn(engine: UniquenessEngine, web: Web, batch: int, meter: Meter | None) -> None:
     urls = _next(engine, web, batch)
     wall, cpu = time.perf_counter(), cpu_s(engine)
     if isinstance(engine, Veuniq):

@@ -57,6 +57,12 @@ class Postgres:
         if self._given is None:
             self.server.stop()
 
+    def one_at_a_time(self) -> "Postgres":
+        """The same open table, asked for each URL."""
+        other = Postgres("single", self.server)
+        other.server, other._connection, other._cursor = self.server, self._connection, self._cursor
+        return other
+
     def load(self, batches: Iterable[Urls]) -> None:
         """COPY into the table without an index, then the index."""
         self._cursor.execute("ALTER TABLE urls DROP CONSTRAINT urls_pkey")
