@@ -34,6 +34,7 @@ from bench.engines.interface import BulkLoading, UniquenessEngine, Urls
 from bench.engines.postgres import Postgres
 from bench.engines.postgres_server import PostgresServer
 from bench.engines.rocksdb_keys import RocksDbKeys
+from bench.measure import cpu_s
 from bench.plot import Axes, lines
 from gregor.url.fingerprint import fingerprints, server_hash
 
@@ -106,15 +107,15 @@ class Contender(Struct, frozen=True):
     """Only ``SAMPLE`` links of a step are timed; the engine gets the others from the contender before it, which shares its store."""
     checkpoint_each_batch: bool = True
 
-    def add(self, links: Links) -> float:
-        """Seconds a link."""
-        began = time.perf_counter()
+    def add(self, links: Links) -> tuple[float, float]:
+        """Seconds, and seconds of processor, a link."""
+        began, worked = time.perf_counter(), cpu_s(self.engine)
         for at in range(0, len(links), self.batch):
             self.engine.check(self.convert(links.part(at, at + self.batch)))
             if self.checkpoint_each_batch:
                 self.engine.checkpoint()
         self.engine.checkpoint()
-        return (time.perf_counter() - began) / len(links)
+        return (time.perf_counter() - began) / len(links), (cpu_s(self.engine) - worked) / len(links)
 
 
 class Point(Struct, frozen=True):
@@ -123,6 +124,8 @@ class Point(Struct, frozen=True):
     volume: int
     """Links in the database after it."""
     delay_us: float
+    cpu_us: float
+    """Of the processor, a server's included: what else the machine did does not count."""
 
 
 def grow(contenders: Sequence[Contender], links: RandomLinks, volumes: range) -> Iterator[dict[str, Point]]:
@@ -132,7 +135,8 @@ def grow(contenders: Sequence[Contender], links: RandomLinks, volumes: range) ->
         points = {}
         for contender in contenders:
             part = step.part(0, SAMPLE) if contender.sampled else step.part(SAMPLE, len(step))
-            points[contender.name] = Point(volume + volumes.step, round(contender.add(part) * 1e6, 2))
+            delay, cpu = contender.add(part)
+            points[contender.name] = Point(volume + volumes.step, round(delay * 1e6, 2), round(cpu * 1e6, 2))
         yield points
 
 
@@ -184,13 +188,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rivals = contenders(root, server)
         fill(rivals, links, volumes.start)
         names = [rival.name for rival in rivals]
-        print("microseconds a link\n" + f"{'links':>12}" + "".join(f"{name:>18}" for name in names), flush=True)
+        print(
+            "microseconds a link / of them processor\n" + f"{'links':>12}" + "".join(f"{name:>18}" for name in names),
+            flush=True,
+        )
         measured: dict[str, list[Point]] = {name: [] for name in names}
         for points in grow(rivals, links, volumes):
-            print(
-                f"{points[names[0]].volume:>12,}" + "".join(f"{points[name].delay_us:>18,.2f}" for name in names),
-                flush=True,
-            )
+            cells = (f"{points[name].delay_us:,.1f} / {points[name].cpu_us:,.1f}" for name in names)
+            print(f"{points[names[0]].volume:>12,}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
             for name, point in points.items():
                 measured[name].append(point)
     finally:
@@ -203,19 +208,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def conclude(measured: dict[str, list[Point]], plot: Path | None, as_json: bool) -> None:
     """The plot, and how much slower each is than gregor in batches over the whole run."""
     if plot is not None:
-        axes = Axes(
-            title="Average delay of adding a link", x="links in the database (millions)", y="µs a link", scale="log"
-        )
-        lines(plot, axes, {name: [(p.volume / 1e6, p.delay_us) for p in points] for name, points in measured.items()})
-    average = {name: mean(point.delay_us for point in points) for name, points in measured.items()}
-    figures: dict[str, object] = {
-        f"ratio_{name.replace('-', '_')}": round(average[name] / average["gregor"], 1)
-        for name in average
-        if name != "gregor"
-    }
-    figures["delay_us"] = {name: round(value, 2) for name, value in average.items()}
-    figures["points"] = {name: [[p.volume, p.delay_us] for p in points] for name, points in measured.items()}
+        x = "links in the database (millions)"
+        for file, y, which in ((plot, "µs a link", "delay_us"), (beside(plot), "µs of processor a link", "cpu_us")):
+            series = {name: [(p.volume / 1e6, getattr(p, which)) for p in points] for name, points in measured.items()}
+            lines(file, Axes(title="Average delay of adding a link", x=x, y=y, scale="log"), series)
+    delay = {name: mean(point.delay_us for point in points) for name, points in measured.items()}
+    cpu = {name: mean(point.cpu_us for point in points) for name, points in measured.items()}
+    figures: dict[str, object] = {}
+    for name in measured:
+        key = name.replace("-", "_")
+        figures[f"delay_us_{key}"], figures[f"cpu_us_{key}"] = round(delay[name], 2), round(cpu[name], 2)
+        if name != "gregor":
+            figures[f"ratio_{key}"] = round(delay[name] / delay["gregor"], 1)
+    figures["points"] = {name: [[p.volume, p.delay_us, p.cpu_us] for p in points] for name, points in measured.items()}
     report.finish(figures, as_json)
+
+
+def beside(plot: Path) -> Path:
+    """The plot by processor time."""
+    return plot.with_name(f"{plot.stem}-cpu{plot.suffix}")
 
 
 if __name__ == "__main__":

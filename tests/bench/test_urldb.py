@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.engines.postgres_server import PostgresServer
-from bench.urldb import SAMPLE, Links, Point, RandomLinks, conclude, contenders, fill, grow
+from bench.urldb import SAMPLE, Links, Point, RandomLinks, beside, conclude, contenders, fill, grow
 
 
 def test_links_are_of_the_papers_alphabet_and_domains() -> None:
@@ -45,10 +45,14 @@ def test_every_contender_adds_all_links_and_knows_them_afterwards(tmp_path: Path
 
 
 def test_the_plot_and_the_ratios_are_of_all_points(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    measured = {"gregor": [Point(1, 2.0), Point(2, 4.0)], "postgres-single": [Point(1, 30.0), Point(2, 60.0)]}
+    measured = {
+        "gregor": [Point(1, 2.0, 1.0), Point(2, 4.0, 1.0)],
+        "postgres-single": [Point(1, 30.0, 5.0), Point(2, 60.0, 6.0)],
+    }
     conclude(measured, tmp_path / "plot.svg", as_json=True)
     assert '"ratio_postgres_single": 15.0' in capsys.readouterr().out
     drawn = (tmp_path / "plot.svg").read_bytes()
     conclude(measured, tmp_path / "again.svg", as_json=False)
     assert drawn.startswith(b"<?xml")
+    assert beside(tmp_path / "plot.svg").exists()
     assert drawn == (tmp_path / "again.svg").read_bytes()
