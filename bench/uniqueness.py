@@ -20,6 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from bench import report
+from bench.engines.berkeleydb import berkeleydb
 from bench.engines.catalogue import ENGINES, MOST_BATCH, MOST_STORED
 from bench.measure import Row, measure_apart
 from bench.workload import BETA
@@ -161,7 +162,11 @@ def main() -> None:
     work = plan(given.stored or (4_000_000, 20_000_000), given.batch or (1_000, 10_000, 100_000, 1_000_000), names)
     if given.quick and not (given.stored or given.batch or given.engines):
         work = QUICK
-    print(report.machine("numpy", "rocksdict", "berkeleydb", "psycopg"))
+    if any(name == "berkeleydb" for name, _, _ in work):
+        berkeleydb()
+        print(report.machine("numpy", "rocksdict", "berkeleydb", "psycopg"))
+    else:
+        print(report.machine("numpy", "rocksdict"))
     print(HEAD)
     rows: list[Row] = []
     root = Path(tempfile.mkdtemp(dir=given.folder))

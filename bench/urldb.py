@@ -28,7 +28,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from bench import report
-from bench.engines.berkeleydb import BerkeleyDb
+from bench.engines.berkeleydb import BerkeleyDb, berkeleydb
 from bench.engines.blocks import Blocks
 from bench.engines.interface import BulkLoading, UniquenessEngine, Urls
 from bench.engines.postgres import Postgres
@@ -180,6 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     start, end, step = (1e5, 2e5, 2e4) if given.quick else (1e6, 4e6, 1e5)
     volumes = range(int(given.start or start), int(given.end or end), int(given.step or step))
+    berkeleydb()
     links = RandomLinks()
     root = Path(tempfile.mkdtemp(dir=given.folder))
     server = PostgresServer()

@@ -15,6 +15,7 @@ from bench.engines.interface import Stats, Urls
 from bench.engines.provision import Missing, need
 from bench.engines.text import texts_of
 
+_PACKAGE: Final = "berkeleydb==18.1.17"
 _VALUE: Final = b"\x01\x00"
 CACHE_BYTES: Final = 256 * 1024 * 1024
 """As much as gregor's block cache."""
@@ -22,7 +23,7 @@ CACHE_BYTES: Final = 256 * 1024 * 1024
 
 def berkeleydb() -> ModuleType:
     """The package, built against Debian's library when it is not there yet."""
-    return need("the Python package berkeleydb with Berkeley DB 5.3", ("libdb-dev", "gcc", "libc6-dev"), _import)
+    return need("the Python package berkeleydb with Berkeley DB 5.3", ("libdb-dev", "gcc", "libc6-dev", "python3-dev"), _import)
 
 
 def _import() -> ModuleType | None:
@@ -33,7 +34,7 @@ def _import() -> ModuleType | None:
             if attempt == "built" or not Path("/usr/include/db.h").exists():
                 return None
             built = subprocess.run(
-                [sys.executable, "-m", "pip", "install", "--quiet", "berkeleydb"], capture_output=True, text=True
+                [sys.executable, "-m", "pip", "install", "--quiet", _PACKAGE], capture_output=True, text=True
             )
             if built.returncode:
                 raise Missing(f"pip could not build berkeleydb: {built.stderr.strip()[-300:]}") from None
