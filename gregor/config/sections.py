@@ -310,7 +310,7 @@ class Extract(Struct, frozen=True, kw_only=True):
         Literal["follow", "drop"],
         Meta(description="Links with rel nofollow, ugc or sponsored: followed with a flag, or dropped."),
     ] = "follow"
-    max_links: Annotated[int, Meta(ge=1, le=1_000_000, description="Links taken from one page.")] = 10_000
+    max_links: Annotated[int, Meta(ge=1, le=1_000_000, description="Links taken from one page.")] = 50_000
     sitemaps: Annotated[
         bool, Meta(description="Whether sitemaps are read, and Sitemap lines of robots.txt followed.")
     ] = True

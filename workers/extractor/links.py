@@ -85,7 +85,7 @@ class PageLinks(msgspec.Struct, frozen=True):
 class ExtractLimits(msgspec.Struct, frozen=True):
     """Bounds of one page, what counts as a link, and the name under which robots directives address this crawler."""
 
-    max_links: int = 10_000
+    max_links: int = 50_000
     agent: str = "gregor"
     requisites: bool = False
 
