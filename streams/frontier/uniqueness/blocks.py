@@ -43,7 +43,8 @@ class Layout(Struct, frozen=True):
     """Sizes that decide when blocks are written and cut; live and restore must use the same."""
 
     block_entries: int = 1024
-    """16 KB: a stray URL costs the read of one block, so that larger ones cost more than the fewer reads they save."""
+    """At most 16 KB. At 20 million stored URLs batches of 10,000 read 3.0 KB a URL (with 4096 entries 9.2 KB) in the same processor
+    time; batches of a million are faster with larger blocks."""
     delta_entries: int = 128
     """An eighth: a stray change rewrites half of this on average, and a block is rewritten after so many changes; larger deltas
     make the first more expensive than they save of the second."""

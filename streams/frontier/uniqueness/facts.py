@@ -23,7 +23,8 @@ U32 = npt.NDArray[np.uint32]
 DEEPEST: Final = 0xFFF
 LARGEST_COUNT: Final = 0xFF
 COUNT_UNIT: Final = 8
-"""Measured at 20 million stored URLs: counting all repetitions takes twice the time of counting none, this a tenth more."""
+"""At 20 million stored URLs and batches of 100,000 a unit of 1 writes 358 bytes a URL, this one 131, counting nothing 78; in processor
+time it is a fifth more than nothing, a unit of 1 a third to a half."""
 
 
 class UrlState(IntEnum):
