@@ -3,6 +3,7 @@
 from collections.abc import Set
 
 from gregor.transport.port import LARGEST_METADATA, Commit, InvalidCommit, StageSpec, TopicPartition
+from schemas.codec import LARGEST_RECORD
 
 
 def check_commit(commit: Commit, stage: StageSpec, owned: Set[int]) -> None:
@@ -18,6 +19,11 @@ def check_commit(commit: Commit, stage: StageSpec, owned: Set[int]) -> None:
     for at, position in commit.positions.items():
         if len(position.metadata.encode()) > LARGEST_METADATA:
             raise InvalidCommit(f"more than {LARGEST_METADATA} bytes of metadata for {_names({at})}")
+    for output in commit.outputs:
+        if len(output.value) + len(output.header or b"") > LARGEST_RECORD:
+            raise InvalidCommit(
+                f"a record of {len(output.value)} bytes for {output.topic}, of at most {LARGEST_RECORD}"
+            )
     if commit.mutations and (stage.state is None or not commit.mutations.keys() <= owned):
         raise InvalidCommit("mutations of a partition that is not assigned, or of a stage without state")
 

@@ -7,10 +7,10 @@ alone must equal the one that lived through it, byte for byte.
 
 import secrets
 import shutil
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -71,12 +71,10 @@ class Storm:
     @contextmanager
     def writing(self, random: Random, count: int) -> Iterator[None]:
         """The same beside what the block does."""
-        thread = threading.Thread(target=self.write, args=(random, count))
-        thread.start()
-        try:
+        with ThreadPoolExecutor(1) as pool:
+            written = pool.submit(self.write, random, count)
             yield
-        finally:
-            thread.join()
+            written.result()
 
     def passed(self) -> int:
         """How much of the output is there, markers included: a rough measure of the way to go."""

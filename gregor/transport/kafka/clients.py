@@ -3,9 +3,10 @@
 import logging
 import os
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from gregor.config import Names, resolve
@@ -36,7 +37,7 @@ class Clients:
             **resolve(kafka.security, os.environ),
         }
 
-    def group_consumer(self, stage: str, member: str) -> Consumer:
+    def group_consumer(self, stage: str, member: str, on_error: Callable[[KafkaError], None]) -> Consumer:
         """A member of a stage's group: cooperative, static, read committed, never commits by itself."""
         return Consumer(
             {
@@ -49,6 +50,7 @@ class Clients:
                 "session.timeout.ms": int(self.kafka.session_timeout_s * 1000),
                 "heartbeat.interval.ms": max(300, int(self.kafka.session_timeout_s * 1000) // 10),
                 "isolation.level": "read_committed",
+                "error_cb": on_error,
             },
             logger=_librdkafka,
         )

@@ -228,6 +228,10 @@ _PASSING: Final = frozenset(
         KafkaError._ALL_BROKERS_DOWN,
         KafkaError._WAIT_COORD,
         KafkaError._RESOLVE,
+        # Nobody leads the partition while its broker's death has not been noticed.
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError.REQUEST_TIMED_OUT,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
         KafkaError.COORDINATOR_NOT_AVAILABLE,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import confluent_kafka as ck
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from gregor.errors import Aborted, BrokerUnreachable, TopologyError, TransportError
 from gregor.transport.kafka.broadcast import Broadcast
@@ -40,6 +40,9 @@ from gregor.transport.port import (
 from gregor.transport.validity import check_commit
 
 _log: Final = logging.getLogger("gregor.kafka.session")
+
+MOST_REJOINS: Final = 5
+REJOIN_WINDOW_S: Final = 60.0
 
 
 class KafkaSession:
@@ -65,13 +68,9 @@ class KafkaSession:
         self._broadcast = Broadcast(clients, stage.broadcast)
         self._reader = clients.reader("read_uncommitted")
         self._restorer = clients.reader()
-        self._consumer: Consumer = clients.group_consumer(stage.name, folder.id)
-        self._consumer.subscribe(
-            [self._inputs[stage.inputs[0]]],
-            on_assign=self._on_assign,
-            on_revoke=self._on_revoke,
-            on_lost=self._on_lost,
-        )
+        self._broken: KafkaError | None = None
+        self._rejoined: list[float] = []
+        self._consumer: Consumer = self._join()
 
     @property
     def member(self) -> str:
@@ -82,6 +81,8 @@ class KafkaSession:
         return self._folder.path
 
     def poll(self, max_records: int, max_bytes: int, wait: float) -> Event:
+        if self._broken is not None:
+            self._rejoin(self._broken)
         if self._events:
             return self._events.popleft()
         ready = self._restore_slice()
@@ -132,9 +133,50 @@ class KafkaSession:
             one.close()
         self._folder.close()
 
+    def _join(self) -> Consumer:
+        consumer = self._clients.group_consumer(self._stage.name, self._folder.id, self._on_error)
+        consumer.subscribe(
+            [self._inputs[self._stage.inputs[0]]],
+            on_assign=self._on_assign,
+            on_revoke=self._on_revoke,
+            on_lost=self._on_lost,
+        )
+        return consumer
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.fatal():
+            self._broken = error
+        elif error.code() != KafkaError._ALL_BROKERS_DOWN:
+            _log.info("the consumer reports: %s", error.str())
+
+    def _rejoin(self, error: KafkaError) -> None:
+        """A consumer that cannot go on is replaced; a static member can be fenced by its own retry when a coordinator dies."""
+        now = time.monotonic()
+        self._rejoined = [at for at in self._rejoined if now - at < REJOIN_WINDOW_S]
+        if len(self._rejoined) >= MOST_REJOINS:
+            raise TransportError(
+                f"the consumer failed {MOST_REJOINS} times within {REJOIN_WINDOW_S:g} s: {error.str()}",
+                remedy=f"see whether another process uses a copy of {self._folder.path}",
+            )
+        self._rejoined.append(now)
+        _log.warning("the consumer is replaced: %s", error.str())
+        held = frozenset(self._owned)
+        old, self._consumer = self._consumer, None
+        old.close()
+        for one in (*self._arriving.values(), *self._owned.values()):
+            one.close()
+        for table in (self._arriving, self._owned, self._positions, self._committed):
+            table.clear()
+        self._broken = None
+        self._consumer = self._join()
+        self._epoch += 1
+        self._events.append(Revoked(self._epoch, held, lost=True))
+
     def _on_assign(self, consumer: Consumer, partitions: list[ck.TopicPartition]) -> None:
         # Nothing is fetched before it is restored: acknowledge now, assign with offsets later.
         consumer.incremental_assign([])
+        if consumer is not self._consumer:
+            return
         self._new_epoch(frozenset(), lost=False)
         for one in partitions:
             self._arrive(one.partition)
@@ -149,6 +191,8 @@ class KafkaSession:
         gone = {one.partition for one in partitions}
         held = gone & self._owned.keys()
         consumer.incremental_unassign(self._all_inputs(held))
+        if consumer is not self._consumer:
+            return
         for partition in gone:
             one = self._owned.pop(partition, None) or self._arriving.pop(partition, None)
             if one is not None:
@@ -173,7 +217,11 @@ class KafkaSession:
         for where, position in self._committed.items():
             # What has not moved was perhaps never fetched, and librdkafka seeks only where it fetches.
             if self._positions[where] != position.offset:
-                self._consumer.seek(ck.TopicPartition(self._inputs[where.topic], where.partition, position.offset))
+                try:
+                    self._consumer.seek(ck.TopicPartition(self._inputs[where.topic], where.partition, position.offset))
+                except KafkaException as error:
+                    self._broken = error.args[0]
+                    return
                 self._positions[where] = position.offset
 
     def _start_over(self) -> None:
@@ -251,7 +299,7 @@ class KafkaSession:
         if code == KafkaError._AUTO_OFFSET_RESET:
             raise TransportError(f"the log does not reach back to the group's position any more: {error.str()}")
         if error.fatal():
-            raise TransportError(f"the consumer cannot go on: {error.str()}")
+            self._broken = error
         _log.warning("the consumer reports: %s", error.str())
 
     def _check_outage(self) -> None:

@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient
 
 from gregor.errors import Aborted, BrokerUnreachable, Fenced, UnknownOutcome
 from gregor.state.replay import Replica
+from gregor.transport.kafka.aside import Aside
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.records import headers_of
 from gregor.transport.port import Commit, Output, StageSpec
@@ -44,6 +45,7 @@ class Checkpointer:
         self._admin: AdminClient | None = clients.admin() if stage.changelog else None
         self.group_metadata: Any = None
         """Of the epoch that commits belong to; set by the session in the rebalance callback."""
+        self._aside = Aside()
         self._producer: Producer = self._new_producer()
 
     def commit(self, commit: Commit, replicas: Mapping[int, Replica]) -> None:
@@ -52,6 +54,9 @@ class Checkpointer:
             ends = self._transact(commit, records)
         except KafkaException as error:
             raise self._ended(error) from error
+        except TimeoutError as error:
+            self._aside = Aside()
+            raise UnknownOutcome("the broker did not answer in time whether it takes the positions") from error
         for partition, replica in replicas.items():
             replica.apply_live(records[partition], ends[partition])
             self._truncate(partition, replica)
@@ -62,6 +67,7 @@ class Checkpointer:
         self._producer = self._new_producer()
 
     def close(self) -> None:
+        self._aside.close()
         del self._producer
 
     def _changelog_records(self, commit: Commit, replicas: Mapping[int, Replica]) -> ChangelogRecords:
@@ -106,11 +112,19 @@ class Checkpointer:
             ck.TopicPartition(self._topics[where.topic], where.partition, at.offset, at.metadata)
             for where, at in commit.positions.items()
         ]
-        self._patiently(
-            lambda: self._producer.send_offsets_to_transaction(positions, self.group_metadata, self._timeout)
-        )
-        self._patiently(lambda: self._producer.commit_transaction(self._timeout))
+        self._send_offsets(positions)
+        patiently(2 * self._timeout, lambda: self._producer.commit_transaction(self._timeout))
         return ends
+
+    def _send_offsets(self, positions: list[ck.TopicPartition]) -> None:
+        producer, metadata = self._producer, self.group_metadata
+
+        def send() -> None:
+            patiently(
+                2 * self._timeout, lambda: producer.send_offsets_to_transaction(positions, metadata, self._timeout)
+            )
+
+        self._aside.call(send, 3 * self._timeout)
 
     def _produce(self, output: Output) -> None:
         self._send(self._topics[output.topic], output.partition, output.key, output.value, headers=headers_of(output))
@@ -123,24 +137,13 @@ class Checkpointer:
             except BufferError:
                 self._producer.poll(0.1)
 
-    def _patiently(self, call: Callable[[], None]) -> None:
-        """Repeat what may be repeated, within the time after which the broker gives the transaction up anyway."""
-        give_up = time.monotonic() + 2 * self._timeout
-        while True:
-            try:
-                call()
-                return
-            except KafkaException as error:
-                if not error.args[0].retriable() or time.monotonic() > give_up:
-                    raise
-
     def _ended(self, error: KafkaException) -> Exception:
         """What a failed transaction means for the session."""
         cause = error.args[0]
         _log.warning("a checkpoint did not come through: %s", cause.str())
         if cause.txn_requires_abort():
             try:
-                self._patiently(lambda: self._producer.abort_transaction(self._timeout))
+                patiently(2 * self._timeout, lambda: self._producer.abort_transaction(self._timeout))
             except KafkaException as failed:
                 return UnknownOutcome(f"a transaction could not be aborted: {failed.args[0].str()}")
             return Aborted(f"the broker refused the transaction, nothing was written: {cause.str()}")
@@ -171,6 +174,18 @@ class Checkpointer:
             where = ck.TopicPartition(self._topics[self._stage.changelog], partition, before)
             self._admin.delete_records([where])
             replica.truncated(before)
+
+
+def patiently(seconds: float, call: Callable[[], None]) -> None:
+    """Repeat a transactional call that may be repeated; raises what it raised last."""
+    give_up = time.monotonic() + seconds
+    while True:
+        try:
+            call()
+            return
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > give_up:
+                raise
 
 
 _FENCED: Final = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})

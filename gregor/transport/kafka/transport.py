@@ -1,6 +1,8 @@
 """The Kafka engine of the port, bound to one crawl on one cluster."""
 
 import logging
+import secrets
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -10,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from gregor.config import Names
 from gregor.config.sections import Kafka
-from gregor.errors import TransportError
+from gregor.errors import TransportError, UnknownOutcome
 from gregor.state.options import SharedMemory
 from gregor.state.replay import Identity
 from gregor.transport.kafka.clients import Clients
@@ -19,6 +21,7 @@ from gregor.transport.kafka.records import headers_of, record_of
 from gregor.transport.kafka.restore import Changelog
 from gregor.transport.kafka.session import KafkaSession
 from gregor.transport.kafka.topics import require
+from gregor.transport.kafka.transaction import patiently
 from gregor.transport.port import Output, Position, Record, StageSpec, TopicPartition
 from schemas.changelog import CHECKPOINT_KEY, Checkpoint, decode_checkpoint
 from schemas.control import Layout
@@ -123,10 +126,26 @@ class KafkaTransport:
             back *= 8
 
     def append(self, outputs: Sequence[Output]) -> None:
-        """Atomic through a transaction of a producer that exists for this call."""
-        producer = self._clients.producer("cli", "append")
-        producer.init_transactions(_TIMEOUT_S)
-        producer.begin_transaction()
+        """Through a transaction of a producer that exists for this call; tried again while it is certain that nothing was written."""
+        patience = self._clients.kafka.give_up_after_s
+        give_up = time.monotonic() + patience
+        while True:
+            # An id of its own: two processes that append at once must not fence each other.
+            producer = self._clients.producer("cli", secrets.token_hex(8))
+            try:
+                patiently(patience, lambda one=producer: one.init_transactions(_TIMEOUT_S))  # type: ignore[misc]
+                producer.begin_transaction()
+                self._produce(producer, outputs)
+                patiently(patience, lambda one=producer: one.commit_transaction(_TIMEOUT_S))  # type: ignore[misc]
+                return
+            except KafkaException as error:
+                cause = error.args[0]
+                if not cause.txn_requires_abort() or time.monotonic() > give_up:
+                    raise UnknownOutcome(
+                        f"whether {len(outputs)} records were written is not known: {cause.str()}"
+                    ) from error
+
+    def _produce(self, producer: ck.Producer, outputs: Sequence[Output]) -> None:
         for output in outputs:
             producer.produce(
                 self._clients.names.topic(output.topic),
@@ -135,7 +154,6 @@ class KafkaTransport:
                 output.partition,
                 headers=headers_of(output),
             )
-        producer.commit_transaction(_TIMEOUT_S)
 
     def close(self) -> None:
         """Nothing is held outside of sessions."""
