@@ -25,9 +25,9 @@ class Attempt:
     """
 
     __slots__ = (
-        "_ends", "_expires", "_loop", "_task", "_timer", "_waiting", "address", "answered_at", "caps", "complete", "dns_ms", "phase",
-        "protocol", "reader", "reason", "refused", "request", "request_headers", "response_headers", "reused", "sent_at",
-        "sockets", "started", "started_ms", "status", "timed_out", "version",
+        "_ends", "_expires", "_loop", "_task", "_timer", "_waiting", "address", "answered_at", "caps", "complete",
+        "dns_ms", "named", "phase", "protocol", "reader", "reason", "refused", "request", "request_headers",
+        "response_headers", "reused", "sent_at", "sockets", "started", "started_ms", "status", "timed_out", "version",
     )  # fmt: skip
 
     def __init__(self, request: Request) -> None:
@@ -53,6 +53,7 @@ class Attempt:
         self.version = "HTTP/1.1"
         self.request_headers: Headers = ()
         self.response_headers: Headers = ()
+        self.named: dict[str, str] = {}
         self.protocol: ResponseHandler | None = None
         self.reader: BodyReader | None = None
         task = asyncio.current_task()
@@ -118,6 +119,7 @@ class Attempt:
             truncated=body.truncated,
             request_headers=self.request_headers,
             response_headers=self.response_headers,
+            named=self.named,
         )
 
     def _until(self, moment: float) -> int:

@@ -94,8 +94,6 @@ class AiohttpFetch:
     async def fetch(self, request: Request) -> Exchange:
         attempt = Attempt(request)
         self._busy += 1
-        if self._busy + len(self._idle) > self._connections and self._idle:
-            self._idle.popitem(last=False)[0].close()
         try:
             return await self._exchange(request, attempt)
         except asyncio.CancelledError:
@@ -172,13 +170,14 @@ class AiohttpFetch:
             return attempt.ended("protocol", f"status {message.code}")
         size = 0
         headers: list[tuple[str, str]] = []
-        named: dict[str, str] = {}
+        named = attempt.named
         for raw_name, raw_value in message.raw_headers:
             name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
             headers.append((name, value))
             named.setdefault(name.lower(), value)
             size += len(name) + len(value)
         if size > HEADERS_TOGETHER * caps.header_bytes:
+            named.clear()
             return attempt.ended("protocol", f"headers of {size} bytes together")
         attempt.response_headers = tuple(headers)
         if message.code == 200 and not type_wanted(named.get("content-type", ""), caps.types):
@@ -203,6 +202,8 @@ class AiohttpFetch:
             attempt.refused = objection
             raise AddressRefused(objection)
         attempt.sockets += 1
+        while self._idle and self._busy + len(self._idle) > self._connections:
+            self._idle.popitem(last=False)[0].close()
         return socket.socket(family, kind, protocol)
 
     def _admit(self, attempt: Attempt, connection: Connection) -> ResponseHandler:

@@ -4,6 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import lru_cache, partial
 from typing import Final
 
@@ -13,7 +14,7 @@ from schemas.fetched import FetchResult, RobotsRules
 from schemas.schedule import FetchOrder, OrderUrl
 from workers.fetcher.pace import Pace
 from workers.fetcher.port import Exchange, Request, Scheme
-from workers.fetcher.records import Origin, fetched_of, page_of, result_of, unrequested
+from workers.fetcher.records import Origin, digest_of, fetched_of, page_of, result_of, unrequested
 from workers.fetcher.surroundings import Running, Surroundings
 from workers.fetcher.withheld import Refrain
 
@@ -21,6 +22,8 @@ from workers.fetcher.withheld import Refrain
 _PATH: Final = re.compile(r"/[!-~]*")
 _HEADER_VALUE: Final = re.compile(r"[\t -~\x80-\xff]*")
 
+SHORT_DELAY_S: Final = 0.05
+"""Below it an order keeps its place among the open connections from one request to the next."""
 UNREACHABLE: Final = frozenset(("dns", "address-refused", "connect", "tls"))
 """Outcomes that the order's other URLs would meet as well."""
 
@@ -38,6 +41,7 @@ class OrderRun:
         self._delay = order.delay_ms / 1000
         now = time.monotonic()
         self._pace = Pace(self._delay, now + self._delay if running.redelivered else now)
+        self._keeps_slot = self._delay < SHORT_DELAY_S and order.kind == "pages"
         self._results: dict[int, FetchResult] = {}
         self._stop = ""
         """Why the URLs that are left are not requested; empty: they are."""
@@ -57,17 +61,20 @@ class OrderRun:
         return self.finish([self._results[index] for index in range(len(self.order.urls))])
 
     async def _lane(self, waiting: Iterator[tuple[int, OrderUrl]]) -> None:
-        for index, url in waiting:
-            self._results[index] = await self._one(url)
+        # Between requests without a pause another order's turn would cost both of them their connections.
+        async with self.around.slots if self._keeps_slot else nullcontext():
+            for index, url in waiting:
+                self._results[index] = await self._one(url)
 
     async def _one(self, url: OrderUrl) -> FetchResult:
         try:
             exchange = await self.request(url, url.scheme, self.order.server, url.path)
         except Refrain as refrain:
             return unrequested(url, refrain.outcome, refrain.reason)
+        digest = digest_of(exchange)
         if exchange.status:
-            self.keep(page_of(self.origin, url, exchange, self.around.placement))
-        result = result_of(url, exchange, self.around.now_ms())
+            self.keep(page_of(self.origin, url, exchange, digest, self.around.placement))
+        result = result_of(url, exchange, digest, self.around.now_ms())
         if result.outcome in UNREACHABLE:
             self._out_of_reach[url.scheme] = f"not requested: the server was not reached ({result.outcome})"
         elif result.outcome == "rate-limited" or result.status == 503:
@@ -88,7 +95,7 @@ class OrderRun:
         several = self.order.connections > 1 and self._delay > 0
         await (self._pace.wait() if several else self._pace.take())
         await around.addresses.turn(around.port.address_of(server), self._delay)
-        async with around.slots:
+        async with nullcontext() if self._keeps_slot else around.slots:
             await self._permission(scheme)
             exchange = await around.port.fetch(
                 Request(

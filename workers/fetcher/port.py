@@ -72,12 +72,12 @@ class Exchange(Struct, frozen=True, kw_only=True):
     request_headers: Headers = ()
     response_headers: Headers = ()
 
+    named: Mapping[str, str] = {}
+    """The first response header of each name, in lower case."""
+
     def header(self, name: str) -> str:
-        """The first header of that (lower-case) name; empty: there is none."""
-        for key, value in self.response_headers:
-            if key.lower() == name:
-                return value
-        return ""
+        """The header of that (lower-case) name; empty: there is none."""
+        return self.named.get(name, "")
 
 
 class FetchPort(Protocol):

@@ -34,7 +34,7 @@ class Origin(Struct, frozen=True):
     received_ms: int
 
 
-def result_of(url: OrderUrl, exchange: Exchange, finished_ms: int, detail: str = "") -> FetchResult:
+def result_of(url: OrderUrl, exchange: Exchange, digest: str, finished_ms: int, detail: str = "") -> FetchResult:
     """What ``fetched`` says of one URL."""
     retry_after = exchange.header("retry-after")
     return FetchResult(
@@ -53,7 +53,7 @@ def result_of(url: OrderUrl, exchange: Exchange, finished_ms: int, detail: str =
         wire_bytes=exchange.wire_bytes,
         body_bytes=len(exchange.body),
         truncated=exchange.truncated,
-        digest=digest_of(exchange),
+        digest=digest,
         previous_digest=url.digest,
         content_type=exchange.header("content-type")[:LONGEST_TYPE],
         etag=_validator(exchange.header("etag")),
@@ -80,7 +80,12 @@ def unrequested(url: OrderUrl, outcome: Outcome, detail: str) -> FetchResult:
 
 
 def page_of(
-    origin: Origin, url: OrderUrl, exchange: Exchange, placement: Placement, at: tuple[Scheme, str, str] | None = None
+    origin: Origin,
+    url: OrderUrl,
+    exchange: Exchange,
+    digest: str,
+    placement: Placement,
+    at: tuple[Scheme, str, str] | None = None,
 ) -> Output:
     """The ``pages`` record of a response; ``at`` is where it came from when that is not the URL ordered (robots redirects)."""
     order = origin.order
@@ -101,7 +106,7 @@ def page_of(
         wire_bytes=exchange.wire_bytes,
         body_bytes=len(exchange.body),
         truncated=exchange.truncated,
-        digest=digest_of(exchange),
+        digest=digest,
         previous_digest=url.digest,
         depth=url.depth,
         hops=url.hops,

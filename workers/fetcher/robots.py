@@ -12,7 +12,7 @@ from schemas.fetched import FetchResult, RobotsRules
 from schemas.schedule import OrderUrl
 from workers.fetcher.order import OrderRun
 from workers.fetcher.port import Exchange, Scheme
-from workers.fetcher.records import page_of, result_of, unrequested
+from workers.fetcher.records import digest_of, page_of, result_of, unrequested
 from workers.fetcher.withheld import Refrain
 
 MOST_REDIRECTS: Final = 5
@@ -35,7 +35,7 @@ async def robots_order(run: OrderRun) -> Sequence[Output]:
         except Refrain as refrain:
             results.append(unrequested(url, refrain.outcome, refrain.reason))
             continue
-        result = result_of(url, exchange, run.around.now_ms(), detail)
+        result = result_of(url, exchange, digest_of(exchange), run.around.now_ms(), detail)
         results.append(result)
         if result.outcome != "not-modified":
             rules.append(await _rules(run, url.scheme, exchange, detail))
@@ -49,7 +49,9 @@ async def _through_redirects(run: OrderRun, url: OrderUrl) -> tuple[Exchange, st
     while True:
         exchange = await run.request(url, scheme, server, path)
         if exchange.status:
-            run.keep(page_of(run.origin, url, exchange, run.around.placement, (scheme, server, path)))
+            run.keep(
+                page_of(run.origin, url, exchange, digest_of(exchange), run.around.placement, (scheme, server, path))
+            )
         location = exchange.header("location")
         if exchange.outcome != "redirect" or not location:
             return exchange, ""

@@ -38,6 +38,7 @@ SPEC: Final = StageSpec(
 )
 ORDERS_OF_CONNECTION: Final = 4
 """Orders at once for each connection: most of an order's life is waiting for its delay."""
+STARTED_TOGETHER: Final = 32
 CLOSING_S: Final = 10.0
 
 
@@ -196,15 +197,23 @@ class FetcherStage:
         """In the fetching thread: begin what came in, stop what is not wanted."""
         # Before the queues are emptied, so that what is added from now on wakes us again.
         self._woken = False
-        while self._inbox:
+        for _ in range(min(len(self._inbox), STARTED_TOGETHER)):
             running = self._inbox.popleft()
+            if running.cancelled:
+                continue
             task = asyncio.create_task(self._run(running))
             self._tasks[running] = task
             task.add_done_callback(partial(self._forget, running))
         while self._cancels:
-            stopped = self._tasks.get(self._cancels.popleft())
-            if stopped is not None:
-                stopped.cancel()
+            self._stop(self._cancels.popleft())
+        if self._inbox:
+            # After the connections that are being made have had a turn: thousands at once would use up each other's time to connect.
+            asyncio.get_running_loop().call_soon(self._take)
+
+    def _stop(self, running: Running) -> None:
+        task = self._tasks.get(running)
+        if task is not None:
+            task.cancel()
 
     def _forget(self, running: Running, _: asyncio.Task[None]) -> None:
         self._tasks.pop(running, None)

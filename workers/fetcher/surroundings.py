@@ -21,6 +21,7 @@ ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
 MEMORY_BYTES: Final = 256 * 1024 * 1024
 """Bodies that wait for their order's end or for a checkpoint."""
 POLL_S: Final = 0.02
+NOTHING_HIDDEN: Final[frozenset[str]] = frozenset()
 
 
 class Running(Struct, eq=False):
@@ -139,6 +140,8 @@ class Surroundings:
     def hidden(self, server: str) -> frozenset[str]:
         """Those of its headers that are secrets."""
         own = self.config.for_server(server).headers
+        if not own:
+            return NOTHING_HIDDEN
         return frozenset(name.lower() for name, value in own.items() if is_secret(name) or is_reference(value))
 
     def paused(self, server: str) -> str:

@@ -1,0 +1,79 @@
+"""How fast the fetcher is: beside a bare aiohttp loop on the same nginx, and with ten thousand slow servers at once.
+
+Run: python bench/fetcher.py [--quick] [--json]
+
+Each measurement is a process of its own, bare loop and fetcher in turn, and the best of each counts: what is left is the least disturbed
+by whatever else the machine does.
+"""
+
+import multiprocessing
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from bench.fetching.crawling import Measured, Plan, bare, through_the_stage
+from bench.fetching.nginx import PAGES, nginx
+from bench.report import finish, machine, options
+
+CONNECTIONS: Final = 64
+URLS_PER_ORDER: Final = 16
+SLOW_SERVERS: Final = 10_000
+SLOW_SECONDS: Final = 10.0
+
+
+def main() -> None:
+    chosen = options(__doc__)
+    figures = {**_speed(chosen.quick), **_slow_servers(chosen.quick)}
+    print(machine("aiohttp", "uvloop", "rocksdict"))
+    finish(figures, chosen.json)
+
+
+def _speed(quick: bool) -> dict[str, float]:
+    with nginx() as port:
+        plan = Plan(
+            servers=tuple(f"127.0.0.{number + 1}:{port}" for number in range(CONNECTIONS)),
+            paths=tuple(f"/{number % PAGES}.html" for number in range(URLS_PER_ORDER)),
+            rounds=8 if quick else 32,
+            connections=CONNECTIONS,
+        )
+        runs = [(_apart(bare, plan), _apart(through_the_stage, plan)) for _ in range(3)]
+    bare_rate = max(_rate(one) for one, _ in runs)
+    rate = max(_rate(one) for _, one in runs)
+    return {"pages_per_s": rate, "bare_pages_per_s": bare_rate, "ratio_bare": round(rate / bare_rate, 3)}
+
+
+def _slow_servers(quick: bool) -> dict[str, float]:
+    """Every server is asked ``rounds`` times, one after the other; the ideal is to wait for nothing but the servers."""
+    rounds = 3 if quick else 6
+    command = [sys.executable, "-m", "bench.fetching.slow_servers", str(SLOW_SECONDS)]
+    root = Path(__file__).resolve().parent.parent
+    process = subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    port = int(process.stdout.readline())
+    try:
+        addresses = (f"127.1.{number // 250}.{number % 250 + 1}:{port}" for number in range(SLOW_SERVERS))
+        paths = tuple(f"/{number}" for number in range(rounds))
+        plan = Plan(servers=tuple(addresses), paths=paths, rounds=1, connections=SLOW_SERVERS)
+        measured = _apart(through_the_stage, plan)
+    finally:
+        process.communicate()
+    if set(measured.outcomes) != {"ok"}:
+        raise SystemExit(f"not every slow server was waited for: {measured.outcomes}")
+    efficiency = rounds * SLOW_SECONDS / measured.seconds
+    return {"slow_servers_efficiency": round(efficiency, 3), "rss_mb": round(measured.rss_mb)}
+
+
+def _rate(measured: Measured) -> float:
+    return round(measured.pages / measured.seconds)
+
+
+def _apart(work: Callable[[Plan], Measured], plan: Plan) -> Measured:
+    """In a process of its own, so that neither its memory nor its caches are another measurement's."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(work, (plan,))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""nginx as a child process on a port of its own, with a folder of pages of 20 KB."""
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+PAGES: Final = 64
+PAGE_BYTES: Final = 20 * 1024
+
+_CONFIG: Final = """
+daemon off;
+worker_processes 1;
+pid {folder}/pid;
+error_log {folder}/error.log;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    keepalive_requests 10000000;
+    open_file_cache max=1000;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    types {{ text/html html; }}
+    server {{ listen 0.0.0.0:{port}; root {folder}/html; }}
+}}
+"""
+
+
+def program() -> str:
+    """nginx's path; installs it where that is possible, and says how where it is not."""
+    found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        subprocess.run(["apt-get", "install", "-y", "-qq", "nginx-light"], check=False, stdout=subprocess.DEVNULL)
+        found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if found is None:
+        raise SystemExit(
+            "nginx is needed as the server to fetch from: install the package nginx-light (Debian) or nginx"
+        )
+    return found
+
+
+@contextmanager
+def nginx() -> Iterator[int]:
+    """Yields the port; it answers on every address of 127.0.0.0/8."""
+    with TemporaryDirectory(prefix="gregor-bench-") as name:
+        folder = Path(name)
+        # Workers of nginx run as another user and must reach the pages.
+        folder.chmod(0o755)
+        _write_pages(folder / "html")
+        port = _free_port()
+        config = folder / "nginx.conf"
+        config.write_text(_CONFIG.format(folder=folder, port=port))
+        process = subprocess.Popen([program(), "-c", str(config), "-e", f"{folder}/error.log"])
+        try:
+            _wait(process, port, folder)
+            yield port
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _write_pages(folder: Path) -> None:
+    folder.mkdir()
+    words = [f"word{number}" for number in range(5000)]
+    for page in range(PAGES):
+        text = " ".join(random.Random(page).choices(words, k=PAGE_BYTES // 8))
+        (folder / f"{page}.html").write_text(f"<!doctype html><title>{page}</title>{text}"[:PAGE_BYTES])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait(process: "subprocess.Popen[bytes]", port: int, folder: Path) -> None:
+    for _ in range(200):
+        if process.poll() is not None:
+            break
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise SystemExit(f"nginx did not come up: {(folder / 'error.log').read_text()[-1000:]}")
