@@ -2,7 +2,9 @@
 
 import shutil
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
@@ -75,17 +77,28 @@ class Meter:
         self._engine = engine
         self._stats: Stats = engine.stats()
         self._io = file_bytes(engine)
-        self.wall = self.cpu = 0.0
-        self.urls = 0
+        self._wall = self._cpu = 0.0
+        self._urls = 0
+        self.turns = 0
+
+    @contextmanager
+    def turn(self, urls: int) -> Iterator[None]:
+        """Whatever is done within counts, as a check of so many URLs."""
+        wall, cpu = time.perf_counter(), cpu_s(self._engine)
+        yield
+        self._wall += time.perf_counter() - wall
+        self._cpu += cpu_s(self._engine) - cpu
+        self._urls += urls
+        self.turns += 1
 
     def row(self, stored: int, batch: int, rss_mb: int) -> Row:
-        stats, io, n = self._engine.stats(), file_bytes(self._engine), self.urls
+        stats, io, n = self._engine.stats(), file_bytes(self._engine), self._urls
         return Row(
             engine=self._engine.name,
             stored=stored,
             batch=batch,
-            urls_per_s=round(n / self.wall),
-            urls_per_cpu_s=round(n / max(self.cpu, 1e-3)),
+            urls_per_s=round(n / self._wall),
+            urls_per_cpu_s=round(n / max(self._cpu, 1e-3)),
             read_bytes_per_url=round((stats.read - self._stats.read) / n, 1),
             written_bytes_per_url=round((stats.written - self._stats.written) / n, 1),
             file_read_per_url=round((io.read - self._io.read) / n, 1),
@@ -136,7 +149,7 @@ def measure(name: str, stored: int, batches: tuple[int, ...], beta: float, folde
     rows = []
     for batch in batches:
         for _ in range(engine.repositories if isinstance(engine, Veuniq) else 1):
-            _turn(engine, web, batch, None)
+            _turn(engine, web, batch, Meter(engine))
         meter = Meter(engine)
         for _ in range(min(AT_MOST, max(AT_LEAST, SPAN // batch))):
             _turn(engine, web, batch, meter)
@@ -146,18 +159,14 @@ def measure(name: str, stored: int, batches: tuple[int, ...], beta: float, folde
     return rows
 
 
-def _turn(engine: UniquenessEngine, web: Web, batch: int, meter: Meter | None) -> None:
+def _turn(engine: UniquenessEngine, web: Web, batch: int, meter: Meter) -> None:
     urls = _next(engine, web, batch)
-    wall, cpu = time.perf_counter(), cpu_s(engine)
-    if isinstance(engine, Veuniq):
-        engine.cycle(urls, batch // 10)
-    else:
-        engine.check(urls)
-    engine.checkpoint()
-    if meter is not None:
-        meter.wall += time.perf_counter() - wall
-        meter.cpu += cpu_s(engine) - cpu
-        meter.urls += batch
+    with meter.turn(batch):
+        if isinstance(engine, Veuniq):
+            engine.cycle(urls, batch // 10)
+        else:
+            engine.check(urls)
+        engine.checkpoint()
 
 
 def _next(engine: UniquenessEngine, web: Web, batch: int) -> Urls:

@@ -12,8 +12,7 @@ The paper's cycles are samples at these sizes, on disks of 2009, and its DRUM is
 
 import shutil
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,7 +26,7 @@ from bench.engines.drum import Drum
 from bench.engines.interface import UniquenessEngine
 from bench.engines.text import URL_BYTES, with_texts
 from bench.engines.veuniq import Veuniq
-from bench.measure import Meter, Row, cpu_s, fill, memory_mb
+from bench.measure import Meter, Row, fill, memory_mb
 from bench.plot import Axes, lines
 from bench.uniqueness import crossing, numbers
 from bench.workload import BETA, P_NEW, Web
@@ -70,33 +69,37 @@ def model_bytes(setting: Setting, beta: float) -> float | None:
     return None
 
 
-def simulate(setting: Setting, folder: str, beta: float) -> Row:
-    """Fill, warm up, measure."""
-    engine = _engine(setting)
+def simulate(settings: Sequence[Setting], folder: str, beta: float) -> list[Row]:
+    """Fill one store, and for each setting, which differ in their cycles only, warm up and measure."""
+    engine = _engine(settings[0])
     engine.open(Path(folder))
-    web = Web(setting.stored, beta=beta)
+    web = Web(settings[0].stored, beta=beta)
     peak = fill(engine, web)
-    warm_up = setting.repositories if isinstance(engine, Veuniq) else 1
-    meter = Meter(engine)
-    for turn in range(warm_up + MEASURED):
-        if turn == warm_up:
-            meter = Meter(engine)
-        urls = web.cycle(setting.cycle, turn % setting.repositories, setting.repositories)
-        if not isinstance(engine, Blocks):
-            urls = with_texts(urls)
-        wall, cpu = time.perf_counter(), cpu_s(engine)
+    rows = []
+    for setting in settings:
+        for _ in range(setting.repositories if isinstance(engine, Veuniq) else 1):
+            _run_cycle(engine, web, setting, Meter(engine))
+        meter = Meter(engine)
+        for _ in range(MEASURED):
+            _run_cycle(engine, web, setting, meter)
+            peak = max(peak, memory_mb(engine))
+        rows.append(meter.row(setting.stored, setting.cycle, peak))
+    engine.close()
+    return rows
+
+
+def _run_cycle(engine: UniquenessEngine, web: Web, setting: Setting, meter: Meter) -> None:
+    """The others than VEUNIQ keep no count of turns; for them any repository will do."""
+    turn = engine.turn if isinstance(engine, Veuniq) else meter.turns % setting.repositories
+    urls = web.cycle(setting.cycle, turn, setting.repositories)
+    if not isinstance(engine, Blocks):
+        urls = with_texts(urls)
+    with meter.turn(setting.cycle):
         if isinstance(engine, Veuniq):
             engine.cycle(urls, setting.cycle // 10)
         else:
             engine.check(urls)
         engine.checkpoint()
-        meter.wall += time.perf_counter() - wall
-        meter.cpu += cpu_s(engine) - cpu
-        meter.urls += setting.cycle
-        peak = max(peak, memory_mb(engine))
-    row = meter.row(setting.stored, setting.cycle, peak)
-    engine.close()
-    return row
 
 
 def _engine(setting: Setting) -> UniquenessEngine:
@@ -112,13 +115,22 @@ def _engine(setting: Setting) -> UniquenessEngine:
     raise ValueError(f"expected one of {', '.join(ENGINES)}, found {setting.engine}")
 
 
-def simulate_apart(setting: Setting, beta: float, root: Path) -> Row:
-    folder = root / "store"
-    try:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            return pool.submit(simulate, setting, str(folder), beta).result()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def simulate_apart(wanted: Iterable[Setting], beta: float, root: Path) -> dict[Setting, Row]:
+    """All settings, those of one store together, every store in a process of its own."""
+    results: dict[Setting, Row] = {}
+    stores: dict[tuple[str, int, int], list[Setting]] = {}
+    for setting in dict.fromkeys(wanted):
+        stores.setdefault((setting.engine, setting.stored, setting.repositories), []).append(setting)
+    for same in stores.values():
+        try:
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                rows = pool.submit(simulate, same, str(root / "store"), beta).result()
+        finally:
+            shutil.rmtree(root / "store", ignore_errors=True)
+        for setting, row in zip(same, rows, strict=True):
+            results[setting] = row
+            print(describe(setting, row, beta), flush=True)
+    return results
 
 
 def describe(setting: Setting, row: Row, beta: float) -> str:
@@ -177,23 +189,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--plot", type=Path, help="a folder for plots")
     parser.add_argument("--folder", type=Path, help="where stores are made; default: the system's temporary folder")
     given = parser.parse_args(arguments)
-    sizes = given.stored or ((300_000, 1_000_000) if given.quick else (1_000_000, 10_000_000, 20_000_000, 50_000_000))
+    sizes = given.stored or ((300_000, 1_000_000) if given.quick else (1_000_000, 20_000_000, 50_000_000))
     tables = settings(sizes, given.quick)
     if given.no_sweeps:
         tables = dict(list(tables.items())[:1])
     print(report.machine("numpy", "rocksdict"))
-    results: dict[str, dict[Setting, Row]] = {}
+    print(HEAD)
     root = Path(tempfile.mkdtemp(dir=given.folder))
     try:
-        for title, table in tables.items():
-            print(f"\n{title}\n{HEAD}")
-            results[title] = {}
-            for setting in table:
-                results[title][setting] = simulate_apart(setting, given.beta, root)
-                print(describe(setting, results[title][setting], given.beta), flush=True)
+        results = simulate_apart((one for table in tables.values() for one in table), given.beta, root)
     finally:
         shutil.rmtree(root, ignore_errors=True)
-    growth = next(iter(results.values()))
+    for title, table in tables.items():
+        print(f"\n{title}\n{HEAD}", *(describe(one, results[one], given.beta) for one in table), sep="\n")
+    growth = {one: results[one] for one in next(iter(tables.values()))}
     if given.plot is not None:
         draw(given.plot, growth)
     report.finish(summary(sizes, growth), given.json)

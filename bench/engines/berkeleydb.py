@@ -23,7 +23,9 @@ CACHE_BYTES: Final = 256 * 1024 * 1024
 
 def berkeleydb() -> ModuleType:
     """The package, built against Debian's library when it is not there yet."""
-    return need("the Python package berkeleydb with Berkeley DB 5.3", ("libdb-dev", "gcc", "libc6-dev", "python3-dev"), _import)
+    return need(
+        "the Python package berkeleydb with Berkeley DB 5.3", ("libdb-dev", "gcc", "libc6-dev", "python3-dev"), _import
+    )
 
 
 def _import() -> ModuleType | None:

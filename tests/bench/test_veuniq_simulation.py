@@ -12,14 +12,14 @@ SIZE, CYCLE, BETA = 400_000, 20_000, 0.25
 @pytest.mark.parametrize("name", ["drum", "veuniq-text"])
 def test_bytes_of_a_cycle_are_those_of_the_cost_model(name: str, tmp_path: Path) -> None:
     setting = Setting(name, SIZE, CYCLE, repositories=1)
-    row = simulate(setting, str(tmp_path), BETA if name == "drum" else 0.0)
+    row = simulate([setting], str(tmp_path), BETA if name == "drum" else 0.0)[0]
     assert row.bytes_per_url == pytest.approx(model_bytes(setting, 0.0), rel=0.05)
 
 
 def test_gregor_moves_fewer_bytes_than_drum(tmp_path: Path) -> None:
     rows = {}
     for name in ("gregor", "drum", "veuniq"):
-        rows[Setting(name, SIZE, CYCLE)] = simulate(Setting(name, SIZE, CYCLE), str(tmp_path / name), BETA)
+        rows[Setting(name, SIZE, CYCLE)] = simulate([Setting(name, SIZE, CYCLE)], str(tmp_path / name), BETA)[0]
     figures = summary([SIZE], rows)
     assert isinstance(figures["ratio_bytes_drum_gregor"], float)
     assert figures["ratio_bytes_drum_gregor"] > 3.3
