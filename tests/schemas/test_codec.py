@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
@@ -33,7 +33,7 @@ def test_every_topic_has_a_format_and_every_format_a_topic() -> None:
 
 
 @every_type
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_record_comes_back_as_it_was_written(topic: str, kind: type[Struct], data: st.DataObject) -> None:
     record = data.draw(records(kind))
@@ -41,7 +41,7 @@ def test_a_record_comes_back_as_it_was_written(topic: str, kind: type[Struct], d
 
 
 @every_type
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_fields_from_a_later_version_are_ignored(topic: str, kind: type[Struct], data: st.DataObject) -> None:
     record = data.draw(records(kind))
@@ -53,14 +53,14 @@ def test_fields_from_a_later_version_are_ignored(topic: str, kind: type[Struct],
 
 
 @every_format
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(value=st.binary() | JSON.map(encode))
 def test_any_bytes_are_a_record_or_undecodable(form: Format, value: bytes) -> None:
     read_or_refused(form, value)
 
 
 @every_type
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_damaged_record_is_a_record_or_undecodable(topic: str, kind: type[Struct], data: st.DataObject) -> None:
     value = bytearray(written(data.draw(records(kind))))

@@ -27,6 +27,7 @@ def filled(state: Dictionary, changes: list[tuple[bytes, str, bytes, bytes | Non
     return overlay
 
 
+@settings(deadline=None)
 @given(before=changes, pending=changes)
 def test_reads_see_what_the_state_will_be_after_the_commit(
     before: list[tuple[bytes, str, bytes, bytes | None]], pending: list[tuple[bytes, str, bytes, bytes | None]]
@@ -40,7 +41,7 @@ def test_reads_see_what_the_state_will_be_after_the_commit(
     assert {slot: state.get(*slot) for slot in touched} == seen
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pending=changes)
 def test_a_large_change_is_cut_into_deltas_that_do_the_same(
     monkeypatch: pytest.MonkeyPatch, pending: list[tuple[bytes, str, bytes, bytes | None]]

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gregor.state.packed import (
@@ -28,6 +28,7 @@ pieces = st.builds(
 ).filter(lambda piece: piece.end is None or piece.start < piece.end)
 
 
+@settings(deadline=None)
 @given(operations)
 def test_a_delta_comes_back_as_it_was_packed(operations: list[Operation]) -> None:
     packed = pack_delta(operations)
@@ -35,6 +36,7 @@ def test_a_delta_comes_back_as_it_was_packed(operations: list[Operation]) -> Non
     assert kind_of(packed) == ord("D")
 
 
+@settings(deadline=None)
 @given(pieces)
 def test_a_piece_comes_back_as_it_was_packed(piece: Piece) -> None:
     packed = pack_piece(piece)
@@ -42,6 +44,7 @@ def test_a_piece_comes_back_as_it_was_packed(piece: Piece) -> None:
     assert kind_of(packed) == ord("S")
 
 
+@settings(deadline=None)
 @given(operations, pieces, st.data())
 def test_a_packed_record_that_was_cut_short_is_undecodable_or_shorter(
     operations: list[Operation], piece: Piece, data: st.DataObject
@@ -59,6 +62,7 @@ def test_a_packed_record_that_was_cut_short_is_undecodable_or_shorter(
     assert entries == piece.entries[: len(entries)]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_unpacked_or_undecodable(noise: bytes) -> None:
     for value in (noise, b"D" + noise, b"S" + noise):

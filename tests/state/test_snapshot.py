@@ -1,6 +1,6 @@
 """Pieces of the rolling snapshot, one after the other, are the whole state: every key once, no group torn apart."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gregor.state.packed import Piece, pack_piece
@@ -26,6 +26,7 @@ def cycle(state: Dictionary, budgets: list[int], whole: dict[str, int]) -> list[
         cursor, number = taken.cursor, number + 1
 
 
+@settings(deadline=None)
 @given(found=states, budgets=st.lists(st.integers(1, 200), min_size=1), group=st.integers(0, 3))
 def test_a_cycle_holds_every_entry_once_and_covers_every_possible_key(
     found: dict[str, dict[bytes, bytes]], budgets: list[int], group: int
@@ -43,6 +44,7 @@ def test_a_cycle_holds_every_entry_once_and_covers_every_possible_key(
             assert all(piece.start <= key and (piece.end is None or key < piece.end) for key, _ in piece.entries)
 
 
+@settings(deadline=None)
 @given(
     found=states,
     budgets=st.lists(st.integers(1, 100), min_size=1),

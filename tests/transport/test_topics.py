@@ -1,6 +1,7 @@
 """The crawl's topics on a real broker: created once, compared with the table, never changed."""
 
 import secrets
+import time
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -38,6 +39,8 @@ def admin(clients: Clients) -> AdminClient:
 def make(admin: AdminClient, name: str, partitions: int, **settings: str) -> None:
     config = {key.replace("_", "."): value for key, value in settings.items()}
     admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(30)
+    while name not in admin.list_topics(timeout=30).topics:
+        time.sleep(0.05)
 
 
 def test_what_is_created_is_what_is_required(clients: Clients, admin: AdminClient) -> None:

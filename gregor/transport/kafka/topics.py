@@ -197,14 +197,14 @@ def _create_topics(
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise TransportError(f"{name} cannot be made: {error.args[0].str()}") from error
-    _wait_until_listed(admin, made)
+    _wait_until_listed(admin, [topic.topic for topic in wanted])
     return made
 
 
-def _wait_until_listed(admin: AdminClient, made: Sequence[str]) -> None:
+def _wait_until_listed(admin: AdminClient, topics: Sequence[str]) -> None:
     """The controller has made them; the broker that we ask hears of it a moment later."""
     give_up = time.monotonic() + _TIMEOUT_S
-    while set(made) - admin.list_topics(timeout=_TIMEOUT_S).topics.keys() and time.monotonic() < give_up:
+    while set(topics) - admin.list_topics(timeout=_TIMEOUT_S).topics.keys() and time.monotonic() < give_up:
         time.sleep(0.05)
 
 
