@@ -19,6 +19,7 @@ from streams.frontier.entry import head_of
 from streams.frontier.scope import widens
 from streams.frontier.server import IN_SCOPE, LiveServer
 from streams.frontier.uniqueness.facts import UrlState
+from streams.frontier.uniqueness.keys import Order
 
 LONGEST_SERVER: Final = 300
 
@@ -35,7 +36,7 @@ def admit(books: Books, batch: Sequence[Discovered], now_ms: int) -> int:
     new = np.flatnonzero(checked.new)
     books.count("duplicates", len(checked.new) - len(new))
     if len(new):
-        _admit_new(books, arrivals, new.tolist(), now_ms)
+        _admit_new(books, arrivals, new, now_ms)
     if known_before is not None and len(checked.improved):
         promotion.promote(books, arrivals, checked.improved, known_before, now_ms)
     if books.config.revisit.mode != "off":
@@ -82,22 +83,19 @@ def _reason(books: Books, found: Discovered, now_ms: int) -> str:
     return ""
 
 
-def _admit_new(books: Books, arrivals: Arrivals, new: list[int], now_ms: int) -> None:
-    """Enqueue new URLs, server by server; ``new`` are their indexes, ascending."""
-    books.servers.prefetch(dict.fromkeys(arrivals.servers[arrivals.owner(index)] for index in new))
+def _admit_new(books: Books, arrivals: Arrivals, new: Order, now_ms: int) -> None:
+    """Enqueue new URLs, record by record; ``new`` are their indexes, ascending."""
+    owners = np.searchsorted(arrivals.bounds, new, side="right") - 1
+    begins = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))).tolist()
+    numbers = owners[begins].tolist()
+    indexes = new.tolist()
+    books.servers.prefetch(dict.fromkeys([arrivals.servers[number] for number in numbers]))
     turned_away: list[int] = []
-    at = 0
-    while at < len(new):
-        number = arrivals.owner(new[at])
-        last = arrivals.bounds[number + 1]
-        end = at + 1
-        while end < len(new) and new[end] < last:
-            end += 1
+    for number, at, end in zip(numbers, begins, [*begins[1:], len(indexes)], strict=True):
         live = books.servers.open(arrivals.servers[number])
         books.servers.touch(live)
-        turned_away += _admit_record(books, live, arrivals, number, new[at:end], now_ms)
+        turned_away += _admit_record(books, live, arrivals, number, indexes[at:end], now_ms)
         books.servers.place(live, now_ms)
-        at = end
     if turned_away:
         books.engine.move(arrivals.hashes[turned_away], arrivals.fingerprints[turned_away], UrlState.REFUSED)
 
@@ -106,59 +104,67 @@ def _admit_record(
     books: Books, live: LiveServer, arrivals: Arrivals, number: int, new: list[int], now_ms: int
 ) -> list[int]:
     """Enqueue the new URLs of one record; gives the indexes of those that were refused."""
-    config, record = books.config, live.record
+    record = live.record
     found = arrivals.records[number]
-    first = arrivals.bounds[number]
-    paths, encoded, prints = found.paths, arrivals.encoded, arrivals.print_bytes
-    settings = config.traps
-    budget = config.for_server(found.server).budget
-    domain = registered_domain(found.server) if config.partitions.partition_by == "domain" else ""
-    room = _room(books, record.admitted, budget, domain)
-    if record.next_ms == 0:
-        record.next_ms = now_ms
+    wanted, refused = _sift(books, live, found, arrivals.bounds[number], new)
+    if not wanted:
+        return refused
     if not record.queued:
         record.since_ms = now_ms
-    prefixes: dict[int, tuple[bytes, bytes]] = {}
-    added = live.added
+    record.next_ms = record.next_ms or now_ms
+    encoded, prints = arrivals.encoded, arrivals.print_bytes
+    priority = arrivals.common_priority(number)
+    if priority is None:
+        entries = {}
+        for index in wanted:
+            own = arrivals.priority_of(number, index)
+            place = books.place_prefix(found.depth, own) + prints[8 * index : 8 * index + 8]
+            entries[place] = head_of(found, own) + encoded[index]
+    else:
+        prefix, head = books.place_prefix(found.depth, priority), head_of(found, priority)
+        entries = {prefix + prints[8 * index : 8 * index + 8]: head + encoded[index] for index in wanted}
+    live.added.update(entries)
+    first = min(entries)
+    if not record.head or first < record.head:
+        record.head = first
+    record.queued += len(wanted)
+    record.admitted += len(wanted)
+    books.count("admitted", len(wanted))
+    books.count("queued", len(wanted))
+    return refused
+
+
+def _sift(books: Books, live: LiveServer, found: Discovered, first: int, new: list[int]) -> tuple[list[int], list[int]]:
+    """Which of a record's new URLs are wanted, and which are a trap or beyond the budget."""
+    record, settings, paths = live.record, books.config.traps, found.paths
+    budget = books.config.for_server(found.server).budget
+    longest, slashes = settings.max_path_length, settings.repeated_segments or settings.max_path_length
+    suspicious = [
+        index
+        for index in new
+        if len(path := paths[index - first]) > longest or path.count("/") > slashes or "?" in path or path[:1] != "/"
+    ]
+    if not suspicious and not budget and not record.directories:
+        return new, []
+    domain = registered_domain(found.server) if books.config.partitions.partition_by == "domain" else ""
+    room = _room(books, record.admitted, budget, domain)
+    wanted: list[int] = []
     refused: list[int] = []
-    count = 0
     for index in new:
         path = paths[index - first]
-        reason = traps.path_reason(settings, path)
-        if not reason and "?" in path and traps.too_many_variants(settings, record, path):
-            reason = "query-variants"
-        if not reason and record.directories and traps.directory_closed(settings, record, path):
-            reason = "identical-pages"
-        if not reason and count >= room:
-            reason = "budget"
+        reason = traps.reason(settings, record, path) or ("budget" if len(wanted) >= room else "")
         if reason:
             refused.append(index)
-            _turn_away(books, found, path, reason)
-            continue
-        priority = arrivals.priority_of(number, index)
-        pair = prefixes.get(priority)
-        if pair is None:
-            pair = prefixes[priority] = (books.place_prefix(found.depth, priority), head_of(found, priority))
-        place = pair[0] + prints[8 * index : 8 * index + 8]
-        added[place] = pair[1] + encoded[index]
-        if place < record.head or not record.head:
-            record.head = place
-        count += 1
-    record.queued += count
-    record.admitted += count
+            books.count(f"refused_{reason}")
+            books.verdicts.note(found.server, "refused", reason, f"{found.scheme}://{found.server}{path[:1000]}")
+        else:
+            wanted.append(index)
     if domain and budget:
-        books.domain_admits(domain, count)
-    books.count("admitted", count)
-    books.count("queued", count)
-    return refused
+        books.domain_admits(domain, len(wanted))
+    return wanted, refused
 
 
 def _room(books: Books, admitted: int, budget: int, domain: str) -> int:
     if not budget:
         return 1 << 62
     return max(0, budget - (books.domain_admitted(domain) if domain else admitted))
-
-
-def _turn_away(books: Books, found: Discovered, path: str, reason: str) -> None:
-    books.count(f"refused_{reason}")
-    books.verdicts.note(found.server, "refused", reason, f"{found.scheme}://{found.server}{path[:1000]}")

@@ -66,6 +66,11 @@ class Arrivals:
     def raise_priorities(self, raised: U8) -> None:
         self.priorities = self._raised = raised
 
+    def common_priority(self, number: int) -> int | None:
+        """That of all URLs of a record; None: they differ."""
+        given = self._given[number]
+        return given if self._raised is None and isinstance(given, int) else None
+
     def priority_of(self, number: int, index: int) -> int:
         if self._raised is not None:
             return int(self._raised[index])

@@ -1,6 +1,6 @@
 """Confirmation: the results of an order end its lease, and decide for each of its URLs and for its server how they go on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from gregor.url.canonical import Refusal, join
@@ -8,7 +8,7 @@ from schemas.fetched import Fetched, FetchResult
 from schemas.schedule import OrderKind
 from streams.frontier import retries, robots, traps
 from streams.frontier.books import Books
-from streams.frontier.entry import attempts_of, extra_of, path_of, scheme_of, with_attempts, with_extra
+from streams.frontier.entry import attempts_of, extra_of, is_url, path_of, scheme_of, with_attempts, with_extra
 from streams.frontier.finals import drop, settle
 from streams.frontier.later import RETRY, VISIT, Visit, Waiting
 from streams.frontier.leases import Lease
@@ -74,22 +74,19 @@ def _judge_server(books: Books, live: LiveServer, kind: OrderKind, fetched: Fetc
 def _confirm_urls(books: Books, live: LiveServer, lease: Lease, fetched: Fetched, now_ms: int) -> None:
     confirmed: list[bytes] = []
     failed: dict[str, list[Entry]] = {}
+    settings = books.config.retry
     for entry, result in _matched(lease, fetched):
-        place, value = entry
-        fate = fate_of(books.config.retry, result, attempts_of(value))
-        if fate is Fate.RETURNED:
-            books.enqueue(live, place, value, now_ms)
-            books.count("returned")
-        elif fate is Fate.AGAIN:
-            books.enqueue(live, place, with_attempts(value, attempts_of(value) + 1), now_ms)
-            books.count("retried")
-        elif result is None or fate is Fate.FAILED:
-            failed.setdefault(result.outcome if result else "internal", []).append(entry)
-        elif fate is Fate.LATER:
-            _retry_later(books, live, entry, now_ms)
+        if result is not None and result.status == 200 and result.outcome == "ok":
+            fate = Fate.CONFIRMED
         else:
-            confirmed.append(place)
+            fate = fate_of(settings, result, attempts_of(entry[1]))
+        if fate is Fate.CONFIRMED and result is not None:
+            confirmed.append(entry[0])
             _note_response(books, live, entry, result, now_ms)
+        elif fate is Fate.FAILED and result is not None:
+            failed.setdefault(result.outcome, []).append(entry)
+        else:
+            _go_on(books, live, entry, fate, now_ms)
     books.count("leased", -len(lease.entries))
     for outcome, entries in failed.items():
         drop(books, live, entries, "failed", outcome)
@@ -98,18 +95,29 @@ def _confirm_urls(books: Books, live: LiveServer, lease: Lease, fetched: Fetched
         settle(books, live, confirmed, UrlState.FETCHED)
 
 
-def _matched(lease: Lease, fetched: Fetched) -> Iterator[tuple[Entry, FetchResult | None]]:
+def _go_on(books: Books, live: LiveServer, entry: Entry, fate: Fate, now_ms: int) -> None:
+    """A URL whose life is not over."""
+    place, value = entry
+    if fate is Fate.LATER:
+        _retry_later(books, live, entry, now_ms)
+    elif fate is Fate.AGAIN:
+        books.enqueue(live, place, with_attempts(value, attempts_of(value) + 1), now_ms)
+        books.count("retried")
+    else:
+        books.enqueue(live, place, value, now_ms)
+        books.count("returned")
+
+
+def _matched(lease: Lease, fetched: Fetched) -> Iterable[tuple[Entry, FetchResult | None]]:
     """Each URL of the order with its result; results usually come in the order of the URLs."""
     results = fetched.results
     entries = lease.entries
     if len(results) == len(entries):
         pairs = list(zip(entries, results, strict=True))
-        if all(path_of(entry[1]) == one.path and scheme_of(entry[1]) == one.scheme for entry, one in pairs):
-            yield from pairs
-            return
+        if all(is_url(value, one.scheme, one.path) for (_, value), one in pairs):
+            return pairs
     by_url = {(one.scheme, one.path): one for one in results}
-    for entry in entries:
-        yield entry, by_url.get((scheme_of(entry[1]), path_of(entry[1])))
+    return [(entry, by_url.get((scheme_of(entry[1]), path_of(entry[1])))) for entry in entries]
 
 
 def _retry_later(books: Books, live: LiveServer, entry: Entry, now_ms: int) -> None:
@@ -122,15 +130,19 @@ def _retry_later(books: Books, live: LiveServer, entry: Entry, now_ms: int) -> N
 
 
 def _note_response(books: Books, live: LiveServer, entry: Entry, result: FetchResult, now_ms: int) -> None:
-    place, value = entry
     if result.outcome == "redirect":
         _note_redirect(books, live, result)
-    elif result.outcome == "ok":
-        traps.note_page(books.config.traps, live.record, result.path, result.digest)
+    elif result.outcome == "ok" and result.digest and books.config.traps.identical_pages:
+        traps.note_page(live.record, result.path, result.digest)
+    if books.config.revisit.mode != "off":
+        _revisit_later(books, live, entry, result, now_ms)
+
+
+def _revisit_later(books: Books, live: LiveServer, entry: Entry, result: FetchResult, now_ms: int) -> None:
+    place, value = entry
     extra = next_visit(books.config.revisit, result, extra_of(value))
     if extra is None:
-        if books.config.revisit.mode != "off":
-            books.count("gone")
+        books.count("gone")
         return
     waiting = Waiting(VISIT, live.name, place, with_extra(with_attempts(value, 0), extra))
     books.later.put_visit(live, waiting, Visit(now_ms + extra.interval_s * 1000, now_ms))

@@ -6,6 +6,7 @@ deleted by range, so that a URL that comes back before them does not make the ne
 
 from collections.abc import Iterator
 from heapq import nsmallest
+from itertools import islice
 from typing import Final
 
 from gregor.state.store import StateReader
@@ -26,23 +27,17 @@ def first_entries(live: LiveServer, state: StateReader, count: int) -> list[Entr
     pending = [(place, added[place]) for place in nsmallest(count, added)] if added else []
     if not stored:
         return pending
-    entries: list[Entry] = []
-    wanted = min(count, stored)
-    for entry in _stored(live, state):
-        entries.append(entry)
-        if len(entries) >= wanted:
-            break
+    entries = list(islice(_stored(live, state), min(count, stored)))
     return sorted(entries + pending)[:count] if pending else entries
 
 
 def _stored(live: LiveServer, state: StateReader) -> Iterator[Entry]:
-    prefix = live.name + b"\0"
-    cut = len(prefix)
+    cut = len(live.name) + 1
     removed = live.removed
-    for key, value in state.scan(QUEUE, prefix + live.record.head, live.name + b"\1"):
-        place = key[cut:]
-        if place not in removed:
-            yield place, value
+    stored = state.scan(QUEUE, live.name + b"\0" + live.record.head, live.name + b"\1")
+    if not removed:
+        return ((key[cut:], value) for key, value in stored)
+    return ((key[cut:], value) for key, value in stored if key[cut:] not in removed)
 
 
 def take(live: LiveServer, entries: list[Entry], following: bytes) -> None:

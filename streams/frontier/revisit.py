@@ -15,9 +15,7 @@ _GONE: Final = (404, 410)
 
 
 def next_visit(settings: Revisit, result: FetchResult, before: Extra) -> Extra | None:
-    """What the next visit needs to know of this one, its interval among it; None: there is none."""
-    if settings.mode == "off":
-        return None
+    """What the next visit needs to know of this one, its interval among it; None: the URL is gone."""
     misses = before.misses + 1 if result.status in _GONE else 0
     if misses >= GONE_AFTER:
         return None

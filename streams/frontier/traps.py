@@ -39,6 +39,16 @@ def path_reason(settings: Traps, path: str) -> str:
     return ""
 
 
+def reason(settings: Traps, record: Server, path: str) -> str:
+    """Why a URL of a server is refused; empty: it is not, and it is counted."""
+    found = path_reason(settings, path)
+    if found:
+        return found
+    if directory_closed(settings, record, path):
+        return "identical-pages"
+    return "query-variants" if "?" in path and too_many_variants(settings, record, path) else ""
+
+
 def too_many_variants(settings: Traps, record: Server, path: str) -> bool:
     """Whether this URL with a query is one too many of its path; if not, it is counted."""
     most = settings.query_variants
@@ -64,10 +74,8 @@ def directory_closed(settings: Traps, record: Server, path: str) -> bool:
     return facts is not None and facts[_PAGES] >= settings.identical_pages and facts[_SAME] >= facts[_PAGES] * SHARE
 
 
-def note_page(settings: Traps, record: Server, path: str, digest: str) -> None:
+def note_page(record: Server, path: str, digest: str) -> None:
     """A page of a directory was fetched."""
-    if not settings.identical_pages or not digest:
-        return
     key, seen = _directory(path), int(digest[:8], 16)
     table = record.directories
     facts = table.get(key)
@@ -80,12 +88,12 @@ def note_page(settings: Traps, record: Server, path: str, digest: str) -> None:
             }
             return
         facts = table[key] = [0, 0]
-    digests = facts[_DIGESTS:]
-    if seen in digests:
-        facts[_SAME] += 1
-        digests.remove(seen)
     facts[_PAGES] += 1
-    facts[_DIGESTS:] = [seen, *digests][:REMEMBERED]
+    if seen in facts[_DIGESTS:]:
+        facts[_SAME] += 1
+        facts.remove(seen)
+    facts.insert(_DIGESTS, seen)
+    del facts[_DIGESTS + REMEMBERED :]
 
 
 def _directory(path: str) -> int:

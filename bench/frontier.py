@@ -1,0 +1,230 @@
+"""How fast one partition of the frontier admits, releases and confirms when it already holds a large crawl.
+
+Run: python -m bench.frontier [--servers 1000000] [--urls 10000000] [--quick] [--json]
+
+A first process fills a store; a second one opens it, which is timed, and then
+
+    admit             records of ten new URLs of one server each, decoded from JSON, to the commit
+    release+confirm   orders encoded as JSON, results decoded from JSON, to the commit; the fetcher's own work is not timed
+    idle tick         a tick while all that may be in flight is
+
+A commit is one WriteBatch, as on the embedded transport. For comparison the bare cost of putting as many keys into RocksDB.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+
+from gregor.config import Config
+from gregor.config.sections import Crawl, Fetch, Robots
+from gregor.state.options import SharedMemory, StoreOptions
+from gregor.state.store import Store
+from schemas.codec import encode
+from schemas.discovered import Discovered, decode_discovered
+from schemas.fetched import Fetched, FetchResult, Timings, decode_fetched
+from schemas.schedule import FetchOrder
+from streams.frontier.deltas import STATE
+from streams.frontier.families import FAMILIES
+from streams.frontier.partition import PartitionFrontier
+
+PATHS = 10
+RECORDS = 10_000
+"""Of one commit: 100,000 URLs, as a checkpoint has them."""
+T0 = 1_700_000_000_000
+CONFIG = Config(
+    crawl=Crawl(scope="any"),
+    fetch=Fetch(delay_s=0.0, delay_factor=0.0, orders_in_flight=10_000),
+    robots=Robots(obey=False),
+)
+
+
+class Bench:
+    """One partition on a store of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store(folder, FAMILIES, SharedMemory(StoreOptions()))
+        self.frontier = PartitionFrontier(0, self.store.view(), CONFIG, {})
+
+    def commit(self) -> None:
+        deltas = [mutation.delta for mutation in self.frontier.mutations()]
+        batch = self.store.begin()
+        STATE.apply(self.store.view(), deltas, self.store.writer(batch))
+        self.store.write(batch)
+        self.frontier.committed()
+
+    def admit(self, records: list[bytes], now: int) -> float:
+        began = time.perf_counter()
+        self.frontier.discover([decode_discovered(record) for record in records], now)
+        self.commit()
+        return time.perf_counter() - began
+
+    def release_and_confirm(self, now: int) -> tuple[float, int]:
+        """One round: orders out, their results in."""
+        began = time.perf_counter()
+        orders = self.frontier.release(now)
+        for order in orders:
+            encode(order)
+        self.commit()
+        spent = time.perf_counter() - began
+        answers = [encode(_answer(order)) for order in orders]
+        began = time.perf_counter()
+        for answer in answers:
+            self.frontier.confirm(decode_fetched(answer), now)
+        self.commit()
+        return spent + time.perf_counter() - began, sum(len(order.urls) for order in orders)
+
+
+def _records(servers: int, first: int, count: int) -> Iterator[bytes]:
+    """Records of new URLs, server after server round and round in an order that is not theirs in the store."""
+    for number in range(first, first + count):
+        server = number * 7_368_787 % servers
+        paths = tuple(f"/section-{number % 97}/article-{number * PATHS + part:x}.html" for part in range(PATHS))
+        yield encode(
+            Discovered(
+                server=f"www.site-{server:x}.example",
+                paths=paths,
+                depth=2 + number // servers % 4,
+                hops=2,
+                referrer="https://www.example.org/somewhere/else.html",
+            )
+        )
+
+
+def _answer(order: FetchOrder) -> Fetched:
+    results = tuple(
+        FetchResult(
+            path=url.path,
+            scheme=url.scheme,
+            outcome="ok",
+            status=200,
+            started_ms=order.created_ms + 1,
+            timings=Timings(first_byte=40, total=60),
+            address="192.0.2.1",
+            wire_bytes=8_000,
+            body_bytes=30_000,
+            digest=f"{number:032x}",
+            content_type="text/html",
+        )
+        for number, url in enumerate(order.urls)
+    )
+    return Fetched(
+        server=order.server,
+        lease=order.lease,
+        results=results,
+        started_ms=order.created_ms + 1,
+        finished_ms=order.created_ms + 61,
+    )
+
+
+def fill(folder: Path, servers: int, urls: int) -> None:
+    bench = Bench(folder)
+    records = urls // PATHS
+    for first in range(0, records, RECORDS):
+        bench.admit(list(_records(servers, first, min(RECORDS, records - first))), T0 + first)
+    bench.store.close()
+
+
+def straight(folder: Path, keys: int) -> float:
+    """Putting as many keys and values of the queue's size, and nothing else."""
+    store = Store(folder, FAMILIES, SharedMemory(StoreOptions()))
+    began = time.perf_counter()
+    for first in range(0, keys, RECORDS * PATHS):
+        batch = store.begin()
+        writer = store.writer(batch)
+        for number in range(first, first + RECORDS * PATHS):
+            name = number * 7_368_787 % 1_000_003
+            writer.put("queue", b"www.site-%x.example\0\0\2\x64%8d" % (name, number), b"x" * 50)
+        store.write(batch)
+    spent = time.perf_counter() - began
+    store.close()
+    return spent
+
+
+def measure(folder: Path, servers: int, urls: int, rounds: int) -> dict[str, float]:
+    began = time.perf_counter()
+    bench = Bench(folder)
+    start_s = time.perf_counter() - began
+    process = psutil.Process()
+    rss = [process.memory_info().rss]
+    first, admitted, admit_s = urls // PATHS, 0, 0.0
+    for turn in range(rounds):
+        records = list(_records(servers, first + turn * RECORDS, RECORDS))
+        admit_s += bench.admit(records, T0 + 1_000_000_000 + turn)
+        admitted += RECORDS * PATHS
+        rss.append(process.memory_info().rss)
+    confirmed, release_s = 0, 0.0
+    for turn in range(rounds):
+        spent, count = bench.release_and_confirm(T0 + 1_100_000_000 + turn)
+        release_s += spent
+        confirmed += count
+        rss.append(process.memory_info().rss)
+    now = T0 + 1_200_000_000
+    bench.frontier.release(now)
+    bench.commit()
+    began = time.perf_counter()
+    ticks = 20_000
+    for _ in range(ticks):
+        assert not bench.frontier.release(now + 1)
+    idle_s = time.perf_counter() - began
+    bench.store.close()
+    bare = straight(folder.parent / "straight", rounds * RECORDS * PATHS)
+    return {
+        "servers": servers,
+        "urls": urls,
+        "admit_per_s": round(admitted / admit_s),
+        "release_confirm_per_s": round(confirmed / release_s),
+        "idle_tick_us": round(idle_s / ticks * 1e6, 2),
+        "start_s": round(start_s, 2),
+        "rss_mb": round(max(rss) / 1024 / 1024),
+        "bare_puts_per_s": round(rounds * RECORDS * PATHS / bare),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--servers", type=int)
+    parser.add_argument("--urls", type=int)
+    parser.add_argument("--rounds", type=int, default=5, help="commits of 100,000 URLs that are timed")
+    parser.add_argument("--quick", action="store_true", help="100,000 servers and 1,000,000 URLs")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--fill", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    servers = options.servers or (100_000 if options.quick else 1_000_000)
+    urls = options.urls or (1_000_000 if options.quick else 10_000_000)
+    if options.fill is not None:
+        fill(options.fill, servers, urls)
+        return
+    folder = Path(tempfile.mkdtemp(prefix="gregor-bench-"))
+    try:
+        command = [sys.executable, "-m", "bench.frontier", "--servers", str(servers), "--urls", str(urls)]
+        began = time.perf_counter()
+        subprocess.run([*command, "--fill", str(folder / "state")], check=True)
+        filled_s = time.perf_counter() - began
+        found = measure(folder / "state", servers, urls, options.rounds)
+    finally:
+        shutil.rmtree(folder)
+    if options.json:
+        print(json.dumps(found))
+        return
+    print(
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, rocksdict {version('rocksdict')}"
+    )
+    print(f"{servers:,} servers, {urls:,} URLs queued; filled in {filled_s:.0f} s")
+    for name, value in list(found.items())[2:]:
+        print(f"{name:<24}{value:>14,}")
+    print(f"{'admit / bare puts':<24}{found['admit_per_s'] / found['bare_puts_per_s']:>14.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Orders that are answered, late, twice or never."""
+
+from tests.streams.frontier.rig import T0, Rig, answer, answer_with, configure, links, paths_of, result_of
+
+CONFIG = {
+    "fetch": {"total_timeout_s": 20.0, "delay_s": 2.0},
+    "frontier": {"queue_wait_s": 30.0, "clock_tolerance_s": 5.0},
+}
+
+
+def test_the_deadline_has_room_for_the_wait_and_for_every_request() -> None:
+    with Rig(configure(**CONFIG)) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2", "/3")], T0)
+        (order,) = rig.frontier.release(T0)
+        assert order.deadline_ms == T0 + 30_000 + 3 * (2_000 + 20_000)
+
+
+def test_a_lease_returns_only_after_deadline_longest_request_and_tolerance_and_counts_against_no_url() -> None:
+    with Rig(configure(**CONFIG)) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.commit()
+        rig.restart()
+        returns = order.deadline_ms + 20_000 + 5_000
+        assert rig.frontier.next_due_ms() == returns
+        assert rig.frontier.release(returns - 1) == []
+        (again,) = rig.frontier.release(returns)
+        assert paths_of(again) == paths_of(order)
+        assert again.attempt == 1
+        assert again.lease != order.lease
+
+
+def test_a_late_result_and_a_repeated_one_are_ignored() -> None:
+    with Rig(configure(**CONFIG)) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        (first,) = rig.frontier.release(T0)
+        (second,) = rig.frontier.release(first.deadline_ms + 25_000)
+        rig.frontier.confirm(answer(first), second.created_ms)
+        assert rig.counters["results_ignored"] == 1
+        assert rig.counters["leased"] == 2
+        rig.frontier.confirm(answer(second), second.created_ms)
+        rig.frontier.confirm(answer(second), second.created_ms)
+        assert rig.counters["results_ignored"] == 2
+        assert rig.counters["confirmed"] == 2
+        assert rig.counters["leased"] == 0
+
+
+def test_a_result_in_another_servers_name_is_ignored() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/"), links("b.example", "/")], T0)
+        one, other = rig.frontier.release(T0)
+        from msgspec.structs import replace
+
+        rig.frontier.confirm(replace(answer(one), server=other.server), T0)
+        assert rig.counters["results_ignored"] == 1
+        assert rig.counters["leased"] == 2
+
+
+def test_urls_are_confirmed_one_by_one_and_those_without_a_result_return() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2", "/3")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer_with(order, (result_of(order, 1), result_of(order, 2, "expired"))), T0)
+        assert rig.counters["confirmed"] == 1
+        (again,) = rig.frontier.release(T0)
+        assert sorted(paths_of(again)) == sorted([order.urls[0].path, order.urls[2].path])
+        assert again.attempt == 1
+
+
+def test_an_order_that_comes_back_untouched_is_not_sent_out_again_at_once() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/1")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, "cancelled"), T0)
+        assert rig.frontier.release(T0 + 999) == []
+        assert len(rig.frontier.release(T0 + 1000)) == 1
+
+
+def test_deadlines_grow_with_the_wait_that_is_observed() -> None:
+    with Rig(configure(**CONFIG)) as rig:
+        from msgspec.structs import replace
+
+        rig.frontier.discover([links(f"s{n}.example", "/") for n in range(60)], T0)
+        for order in rig.frontier.release(T0):
+            rig.frontier.confirm(replace(answer(order), started_ms=T0 + 100_000), T0 + 100_000)
+        rig.frontier.discover([links("new.example", "/")], T0 + 100_000)
+        (order,) = rig.frontier.release(T0 + 100_000)
+        assert order.deadline_ms > T0 + 100_000 + 2 * 90_000
+
+
+def test_an_abort_gives_the_leases_and_queues_of_the_last_checkpoint_back() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/1"), links("b.example", "/1")], T0)
+        orders = {order.server: order for order in rig.frontier.release(T0)}
+        rig.commit()
+        rig.frontier.confirm(answer(orders["a.example"]), T0)
+        rig.frontier.discover([links("c.example", "/1"), links("a.example", "/2")], T0)
+        assert len(rig.frontier.release(T0)) == 2
+        rig.abort()
+        assert rig.counters["leased"] == 2
+        assert rig.frontier.release(T0) == []
+        rig.frontier.confirm(answer(orders["a.example"]), T0)
+        assert rig.counters["confirmed"] == 1

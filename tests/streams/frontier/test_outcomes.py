@@ -1,0 +1,140 @@
+"""What becomes of URLs and servers after each kind of result."""
+
+import numpy as np
+import pytest
+
+from gregor.config.frontier import Retry
+from gregor.url.fingerprint import fingerprint, server_hash
+from schemas.fetched import Outcome
+from schemas.verdicts import decode_verdict
+from streams.frontier.retries import wait_ms
+from streams.frontier.uniqueness.facts import Facts, UrlState
+from tests.streams.frontier.rig import T0, Rig, answer, configure, links, paths_of
+
+HOUR = 3_600_000
+
+
+def state_of(rig: Rig, server: str, path: str) -> UrlState:
+    known, facts = rig.frontier.books.engine.look_up(
+        np.array([server_hash(server)], dtype=np.uint64), np.array([fingerprint("http", path)], dtype=np.uint64)
+    )
+    assert known.all()
+    return UrlState(int(Facts(facts).state[0]))
+
+
+@pytest.mark.parametrize("outcome", ["ok", "not-modified", "redirect", "client-error", "type-refused"])
+def test_an_answer_confirms_its_url_at_the_first_attempt(outcome: Outcome) -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/1")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, outcome), T0)
+        rig.commit()
+        assert rig.counters["confirmed"] == 1
+        assert state_of(rig, "a.example", "/1") is UrlState.FETCHED
+        assert rig.frontier.next_due_ms() is None
+
+
+@pytest.mark.parametrize("outcome", ["dns", "connect", "tls", "timeout", "disconnected", "server-error", "internal"])
+def test_a_failure_is_repeated_as_often_as_configured_and_then_given_up(outcome: Outcome) -> None:
+    with Rig(configure(retry={"attempts": 2, "server_attempts": 50})) as rig:
+        rig.frontier.discover([links("a.example", "/1")], T0)
+        now, attempts = T0, []
+        while (due := rig.frontier.next_due_ms()) is not None:
+            now = max(now, due)
+            for order in rig.frontier.release(now):
+                attempts.append((order.attempt, now))
+                rig.frontier.confirm(answer(order, outcome), now)
+            rig.commit()
+        assert [attempt for attempt, _ in attempts] == [1, 2, 3]
+        first, second = attempts[1][1] - attempts[0][1], attempts[2][1] - attempts[1][1]
+        assert 45_000 <= first <= 75_000
+        assert 180_000 <= second <= 300_000
+        assert rig.counters["failed"] == rig.counters[f"failed_{outcome}"] == 1
+        assert state_of(rig, "a.example", "/1") is UrlState.FAILED
+
+
+def test_an_address_that_is_refused_fails_at_once() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/1")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, "address-refused"), T0)
+        assert rig.counters["failed_address-refused"] == 1
+        (said,) = [decode_verdict(output.value) for output in rig.frontier.verdicts()]
+        assert (said.kind, said.reason) == ("given-up", "address-refused")
+
+
+def test_too_many_requests_hold_the_server_back_for_as_long_as_it_asks() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2"), links("b.example", "/1")], T0)
+        orders = {order.server: order for order in rig.frontier.release(T0)}
+        rig.frontier.confirm(answer(orders["a.example"], "rate-limited", retry_after_ms=600_000), T0)
+        rig.frontier.confirm(answer(orders["b.example"]), T0)
+        rig.commit()
+        rig.restart()
+        assert rig.frontier.release(T0 + 599_999) == []
+        (again,) = rig.frontier.release(T0 + 600_000)
+        assert sorted(paths_of(again)) == ["/1", "/2"]
+        assert again.attempt == 2
+
+
+def test_a_503_without_retry_after_belongs_to_the_server_too() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, "server-error", status=503), T0)
+        assert rig.counters.get("retrying", 0) == 0
+        assert rig.counters["queued"] == 2
+        assert rig.frontier.release(T0 + 40_000) == []
+
+
+def test_a_server_that_is_never_reached_is_given_up_with_all_that_waits_for_it() -> None:
+    config = configure(retry={"attempts": 9, "server_attempts": 3, "dead_hours": 2.0}, fetch={"urls_per_order": 2})
+    with Rig(config) as rig:
+        rig.frontier.discover([links("dead.example", *(f"/{n}" for n in range(2500)))], T0)
+        now = T0
+        while rig.counters["queued"] or rig.counters["leased"]:
+            due = rig.frontier.next_due_ms()
+            assert due is not None
+            now = max(now, due)
+            for order in rig.frontier.release(now):
+                rig.frontier.confirm(answer(order, "connect"), now)
+            rig.commit()
+        assert rig.counters["failed_server-unreachable"] == 2500
+        assert rig.counters["ordered"] == 6
+        rig.frontier.discover([links("dead.example", "/new")], now)
+        assert rig.frontier.release(now) == []
+        assert rig.counters["failed"] == 2501
+        rig.frontier.discover([links("dead.example", "/newer")], now + 3 * HOUR)
+        assert len(rig.frontier.release(now + 3 * HOUR)) == 1
+
+
+def test_an_answer_makes_a_server_whole_again() -> None:
+    with Rig(configure(retry={"server_attempts": 2, "attempts": 9})) as rig:
+        rig.frontier.discover([links("a.example", "/1")], T0)
+        now = T0
+        for outcome in ("connect", "server-error", "connect", "server-error", "ok"):
+            now = max(now, rig.frontier.next_due_ms() or 0)
+            (order,) = rig.frontier.release(now)
+            rig.frontier.confirm(answer(order, outcome), now)
+            rig.commit()
+        assert rig.counters["confirmed"] == 1
+        assert "servers_given_up" not in rig.counters
+
+
+def test_waits_grow_stay_within_their_bounds_and_differ_between_urls() -> None:
+    settings = Retry(first_s=60.0, longest_s=600.0)
+    waits = {who: [wait_ms(settings, attempt, who) for attempt in range(1, 8)] for who in (b"a", b"b", b"c")}
+    for mine in waits.values():
+        assert 45_000 <= mine[0] <= 75_000
+        assert all(450_000 <= wait <= 750_000 for wait in mine[2:])
+    assert len({tuple(mine) for mine in waits.values()}) == 3
+
+
+def test_a_redirect_to_itself_is_told() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/loop")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, "redirect", location="http://a.example/loop#again"), T0)
+        assert rig.counters["redirects_to_self"] == 1
+        (said,) = [decode_verdict(output.value) for output in rig.frontier.verdicts()]
+        assert said.reason == "redirect-to-self"

@@ -1,0 +1,100 @@
+"""r(K): when a URL is fetched again, and with what."""
+
+from gregor.config.frontier import Revisit
+from schemas.fetched import FetchResult
+from streams.frontier.entry import Extra
+from streams.frontier.revisit import next_visit
+from tests.streams.frontier.rig import T0, Rig, answer, configure, links
+
+HOUR = 3_600_000
+FIXED = {"revisit": {"mode": "fixed", "interval_hours": 2.0}}
+
+
+def ok(digest: str, **facts: object) -> FetchResult:
+    return FetchResult(path="/", outcome="ok", status=200, digest=digest, **facts)  # type: ignore[arg-type]
+
+
+def test_a_fetched_url_comes_again_after_its_interval_with_its_validators() -> None:
+    with Rig(configure(**FIXED)) as rig:
+        rig.frontier.discover([links("a.example", "/")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, etag='"v1"', last_modified="yesterday", digest="aa" * 16), T0)
+        rig.commit()
+        rig.restart()
+        assert rig.counters["revisiting"] == 1
+        assert rig.frontier.next_due_ms() == T0 + 2 * HOUR
+        assert rig.frontier.release(T0 + 2 * HOUR - 1) == []
+        (again,) = rig.frontier.release(T0 + 2 * HOUR)
+        (url,) = again.urls
+        assert (url.visit, url.etag, url.last_modified, url.digest) == (1, '"v1"', "yesterday", "aa" * 16)
+        rig.frontier.confirm(answer(again, "not-modified"), T0 + 2 * HOUR)
+        rig.commit()
+        (third,) = rig.frontier.release(T0 + 4 * HOUR)
+        assert (third.urls[0].visit, third.urls[0].etag) == (2, '"v1"')
+        assert rig.counters["recrawled"] == 2
+
+
+def test_without_re_crawl_a_fetched_url_never_comes_again() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order), T0)
+        rig.commit()
+        assert rig.frontier.next_due_ms() is None
+
+
+def test_adaptive_intervals_shrink_with_changes_grow_without_and_keep_their_bounds() -> None:
+    settings = Revisit(mode="adaptive", interval_hours=8.0, shortest_hours=3.0, longest_hours=20.0)
+    extra: Extra | None = Extra()
+    hours = []
+    for digest in ("a", "b", "c", "d", "d", "d", "d", "d", "d", "d"):
+        assert extra is not None
+        extra = next_visit(settings, ok(digest), extra)
+        assert extra is not None
+        hours.append(extra.interval_s / 3600)
+    assert hours == [8.0, 4.0, 3.0, 3.0, 4.5, 6.75, 10.125, 15.1875, 20.0, 20.0]
+
+
+def test_a_url_that_is_missing_twice_is_gone() -> None:
+    with Rig(configure(**FIXED)) as rig:
+        rig.frontier.discover([links("a.example", "/")], T0)
+        now = T0
+        for outcome in ("ok", "client-error", "client-error"):
+            (order,) = rig.frontier.release(now)
+            rig.frontier.confirm(answer(order, outcome), now)
+            rig.commit()
+            now += 2 * HOUR
+        assert rig.counters["gone"] == 1
+        assert rig.frontier.next_due_ms() is None
+
+
+def test_a_sitemap_with_a_newer_date_makes_a_visit_due_and_an_older_one_does_not() -> None:
+    with Rig(configure(**FIXED)) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order), T0)
+        rig.commit()
+        now = T0 + HOUR
+        rig.frontier.discover([links("a.example", "/1", "/2", kind="sitemap", lastmods_ms=(now - 1, T0 - 1))], now)
+        rig.commit()
+        rig.move()
+        (again,) = rig.frontier.release(now + 1)
+        assert [url.path for url in again.urls] == ["/1"]
+        assert rig.counters["hastened"] == 1
+        rig.commit()
+        rig.frontier.confirm(answer(again), now + 1)
+        rig.commit()
+        (second,) = rig.frontier.release(T0 + 2 * HOUR)
+        assert [url.path for url in second.urls] == ["/2"]
+
+
+def test_a_retry_and_a_visit_that_wait_are_both_kept_by_a_restore() -> None:
+    with Rig(configure(**FIXED)) as rig:
+        rig.frontier.discover([links("a.example", "/1"), links("b.example", "/2")], T0)
+        for order in rig.frontier.release(T0):
+            rig.frontier.confirm(answer(order, "ok" if order.server == "a.example" else "server-error"), T0)
+        rig.commit()
+        rig.move()
+        assert rig.counters["retrying"] == rig.counters["revisiting"] == 1
+        (retry,) = rig.frontier.release(T0 + HOUR)
+        assert (retry.server, retry.attempt) == ("b.example", 2)

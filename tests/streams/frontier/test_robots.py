@@ -1,0 +1,130 @@
+"""robots.txt: asked for first, obeyed at release, asked for again, and what happens without it."""
+
+from tests.streams.frontier.rig import T0, Rig, answer, configure, links, paths_of, rules
+
+OBEY = {"robots": {"obey": True}}
+HOUR = 3_600_000
+PRIVATE = "user-agent: *\ndisallow: /private\n"
+
+
+def test_robots_txt_is_ordered_before_the_first_page_of_each_origin() -> None:
+    with Rig(configure(**OBEY)) as rig:
+        rig.frontier.discover([links("a.example", "/1"), links("a.example", "/1", scheme="https")], T0)
+        (order,) = rig.frontier.release(T0)
+        assert order.kind == "robots"
+        assert sorted((url.scheme, url.path) for url in order.urls) == [
+            ("http", "/robots.txt"),
+            ("https", "/robots.txt"),
+        ]
+        assert rig.frontier.release(T0) == []
+        rig.frontier.confirm(rules(order), T0)
+        (pages,) = rig.frontier.release(T0)
+        assert pages.kind == "pages"
+        assert len(pages.urls) == 2
+
+
+def test_what_the_rules_refuse_is_dropped_and_never_ordered_also_after_a_restart() -> None:
+    with Rig(configure(**OBEY)) as rig:
+        rig.frontier.discover([links("a.example", "/private/1", "/private/2", "/open")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(rules(order, "rules", PRIVATE), T0)
+        rig.commit()
+        rig.move()
+        (pages,) = rig.frontier.release(T0)
+        assert paths_of(pages) == ["/open"]
+        assert rig.counters["dropped"] == rig.counters["dropped_robots"] == 2
+        rig.commit()
+        rig.restart()
+        rig.frontier.discover([links("a.example", "/private/1", "/private/3")], T0)
+        assert rig.counters["duplicates"] == 1
+        rig.frontier.confirm(answer(pages), T0)
+        assert rig.frontier.release(T0) == []
+        assert rig.counters["dropped_robots"] == 3
+
+
+def test_a_crawl_delay_of_any_length_is_honoured() -> None:
+    with Rig(configure(**OBEY)) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(rules(order, "rules", PRIVATE, delay_ms=90_000), T0)
+        (first,) = rig.frontier.release(T0 + 90_000)
+        assert (first.delay_ms, len(first.urls)) == (90_000, 1)
+        rig.frontier.confirm(answer(first), T0 + 90_000)
+        assert rig.frontier.release(T0 + 179_999) == []
+        assert len(rig.frontier.release(T0 + 180_000)) == 1
+
+
+def test_rules_are_asked_for_again_when_they_are_old() -> None:
+    with Rig(configure(robots={"obey": True, "cache_hours": 1.0})) as rig:
+        rig.frontier.discover([links("a.example", "/1")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(rules(order), T0)
+        (pages,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(pages), T0)
+        rig.frontier.discover([links("a.example", "/2")], T0 + HOUR - 1)
+        (pages,) = rig.frontier.release(T0 + HOUR - 1)
+        rig.frontier.confirm(answer(pages), T0 + HOUR - 1)
+        rig.frontier.discover([links("a.example", "/3")], T0 + HOUR)
+        (order,) = rig.frontier.release(T0 + HOUR)
+        assert order.kind == "robots"
+
+
+def test_without_an_answer_it_is_tried_again_and_then_everything_is_refused() -> None:
+    with Rig(configure(robots={"obey": True}, retry={"attempts": 2, "first_s": 10.0})) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        now, asked = T0, 0
+        while rig.counters["queued"]:
+            due = rig.frontier.next_due_ms()
+            assert due is not None
+            now = max(now, due)
+            for order in rig.frontier.release(now):
+                assert order.kind == "robots"
+                asked += 1
+                rig.frontier.confirm(rules(order, "unreachable"), now)
+            rig.commit()
+        assert asked == 3
+        assert rig.counters["dropped_robots-unreachable"] == 2
+
+
+def test_the_last_good_copy_holds_while_the_file_cannot_be_had() -> None:
+    with Rig(configure(robots={"obey": True, "cache_hours": 1.0})) as rig:
+        rig.frontier.discover([links("a.example", "/private/1", "/1")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(rules(order, "rules", PRIVATE), T0)
+        (pages,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(pages), T0)
+        rig.frontier.discover([links("a.example", "/private/2", "/2")], T0 + 2 * HOUR)
+        (order,) = rig.frontier.release(T0 + 2 * HOUR)
+        rig.frontier.confirm(rules(order, "unreachable"), T0 + 2 * HOUR)
+        due = rig.frontier.next_due_ms()
+        assert due is not None
+        (pages,) = rig.frontier.release(max(due, T0 + 2 * HOUR))
+        assert paths_of(pages) == ["/2"]
+
+
+def test_an_order_for_robots_that_was_cancelled_is_made_again_and_counts_nothing() -> None:
+    with Rig(configure(robots={"obey": True}, retry={"attempts": 0})) as rig:
+        rig.frontier.discover([links("a.example", "/1")], T0)
+        for number in range(3):
+            (order,) = rig.frontier.release(T0 + number * 1000)
+            assert (order.kind, order.attempt) == ("robots", 1)
+            rig.frontier.confirm(answer(order, "cancelled"), T0 + number * 1000)
+
+
+def test_a_server_may_be_exempt_by_its_own_rule() -> None:
+    config = configure(robots={"obey": True}, server={"rules": [{"match": "mine.example", "obey_robots": False}]})
+    with Rig(config) as rig:
+        rig.frontier.discover([links("mine.example", "/1"), links("theirs.example", "/1")], T0)
+        assert {order.server: order.kind for order in rig.frontier.release(T0)} == {
+            "mine.example": "pages",
+            "theirs.example": "robots",
+        }
+
+
+def test_a_thousand_refused_urls_hold_up_no_other_server() -> None:
+    with Rig(configure(robots={"obey": True}, fetch={"orders_in_flight": 1})) as rig:
+        rig.frontier.discover([links("a.example", *(f"/private/{n}" for n in range(1000)))], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(rules(order, "rules", PRIVATE), T0)
+        rig.frontier.discover([links("b.example", "/", depth=1)], T0)
+        assert [order.server for order in rig.frontier.release(T0)] == ["b.example"]
