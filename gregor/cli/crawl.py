@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
@@ -49,11 +50,6 @@ def crawl(settings: Settings, seeds: tuple[str, ...], demo: bool, folder: Path |
     config = settings.load(flags).config
     if not config.crawl.seeds:
         raise UsageError("expected at least one seed, found none; give a URL, or try `gregor crawl --demo`")
-    if config.robots.obey:
-        raise UsageError(
-            "this version cannot read robots.txt yet, so it crawls only what you own: "
-            "set robots.obey = false for such a site, or try `gregor crawl --demo`"
-        )
     _run(config, folder or Path(config.state.folder))
 
 
@@ -63,7 +59,6 @@ def _crawl_demo(settings: Settings, folder: Path | None) -> None:
             "crawl.seeds": Flag(tuple(server.site.seeds), "--demo"),
             "fetch.delay_s": Flag(0.0, "--demo"),
             "fetch.allow_addresses": Flag(("127.0.0.0/8",), "--demo"),
-            "robots.obey": Flag(False, "--demo"),
         }
         click.echo(f"A small site answers at {', '.join(server.site.seeds)}")
         _run(settings.load(flags).config, path)
@@ -124,6 +119,9 @@ class _Progress:
             f"{fetched:,} fetched, {rate:,.0f} a second, {counters.get('queued', 0):,} queued, "
             f"{counters.get('leased', 0):,} in flight, {counters.get('duplicates', 0):,} links known already"
         )
+        until = now.waiting_until_ms
+        if until is not None:
+            line = f"{fetched:,} fetched, waiting until {datetime.fromtimestamp(until / 1000):%Y-%m-%d %H:%M:%S}"
         click.echo(f"\r\033[K{line}" if self._terminal else line, err=True, nl=not self._terminal)
 
     def end(self) -> None:
@@ -137,10 +135,12 @@ def _summarise(last: Look, seconds: float) -> None:
     found = counters.get("admitted", 0) + counters.get("duplicates", 0)
     click.echo(f"{fetched:,} URLs fetched in {seconds:.1f} s, {fetched / seconds:,.0f} a second.")
     click.echo(f"{found:,} links found, {counters.get('admitted', 0):,} of them new.")
-    refused = {name[8:]: count for name, count in counters.items() if name.startswith("refused_") and count}
-    if refused:
-        click.echo("Refused: " + ", ".join(f"{count:,} by {reason}" for reason, count in sorted(refused.items())) + ".")
-    waiting = counters.get("queued", 0) + counters.get("leased", 0)
+    for title, prefix in (("Refused", "refused_"), ("Dropped", "dropped_"), ("Failed", "failed_")):
+        reasons = {name.removeprefix(prefix): count for name, count in counters.items() if name.startswith(prefix)}
+        if any(reasons.values()):
+            told = (f"{count:,} by {reason}" for reason, count in sorted(reasons.items()) if count)
+            click.echo(f"{title}: {', '.join(told)}.")
+    waiting = counters.get("queued", 0) + counters.get("leased", 0) + counters.get("retrying", 0)
     if waiting:
         click.echo(f"{waiting:,} URLs are still waiting.")
 

@@ -1,7 +1,8 @@
 """How far a crawl is, told from the transport alone, and whether it is done.
 
 Done means: two looks one after the other see the same ends of all topics, no group lags behind them, and no partition of the frontier
-has anything queued or leased. One look is not enough, because a record may move from one topic to the next while it is taken.
+has anything queued, leased, or waiting for another attempt or visit; a partition that has reached a limit of the whole crawl keeps its
+queue. One look is not enough, because a record may move from one topic to the next while it is taken.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +23,21 @@ class Look(Struct, frozen=True):
 
     @property
     def idle(self) -> bool:
-        waiting = self.counters.get("queued", 0) + self.counters.get("leased", 0)
-        return waiting == 0 and not any(self.lag.values())
+        """Whether nothing is left to do, now or later."""
+        return self._quiet and not self.counters.get("revisiting", 0)
+
+    @property
+    def waiting_until_ms(self) -> int | None:
+        """When the next re-crawl is due, if nothing but re-crawls is left; None: there is more to do, or nothing at all."""
+        if self._quiet and self.counters.get("revisiting", 0):
+            return self.counters.get("due_later_ms", 0)
+        return None
+
+    @property
+    def _quiet(self) -> bool:
+        counts = self.counters
+        work = counts.get("queued", 0) + counts.get("retrying", 0) - counts.get("held", 0) + counts.get("leased", 0)
+        return work == 0 and not any(self.lag.values())
 
 
 def look(transport: Transport, stages: Sequence[StageSpec], partitions: int) -> Look:
@@ -33,8 +47,17 @@ def look(transport: Transport, stages: Sequence[StageSpec], partitions: int) -> 
     for stage in stages:
         for partition in range(partitions) if stage.state is not None else ():
             checkpoint = transport.last_checkpoint(stage.name, partition)
-            for name, count in (checkpoint.counters if checkpoint else {}).items():
-                counters[name] = counters.get(name, 0) + count
+            totals = checkpoint.counters if checkpoint else {}
+            if totals.get("stopped", 0):
+                # A limit was reached: the queue stays as it is, and nothing more is ordered.
+                held = totals.get("queued", 0) + totals.get("retrying", 0)
+                counters["held"] = counters.get("held", 0) + held
+            for name, count in totals.items():
+                if name.endswith("_ms"):
+                    # A time: the earliest of all partitions counts; 0 is none.
+                    counters[name] = min(filter(None, (counters.get(name, 0), count)), default=0)
+                else:
+                    counters[name] = counters.get(name, 0) + count
     topics = dict.fromkeys(topic for stage in stages for topic in stage.inputs)
     spans = {
         TopicPartition(topic, partition): span for topic in topics for partition, span in transport.ends(topic).items()

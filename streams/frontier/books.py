@@ -111,6 +111,7 @@ class Books:
     def mutations(self) -> list[Mutation]:
         changes = list(self._changes())
         if changes:
+            self.counters["due_later_ms"] = self.later.earliest_ms
             self.facts.later_start = self.later.start
             self.facts.leases_start = self.leases.start
             changes.append(Mutation(PARTITION.encode(), pack_delta(list(self._partition_operations()))))

@@ -63,6 +63,11 @@ class Later:
         first = next(iter(self._state.scan(REVISIT, self.start)), None)
         self.next_due_ms = None if first is None else _KEY.unpack(first[0])[0]
 
+    @property
+    def earliest_ms(self) -> int:
+        """When the first URL is due, those of this checkpoint included; 0: none waits."""
+        return min((due for due in (self.next_due_ms, self._pending_ms) if due is not None), default=0)
+
     def put(self, live: LiveServer, due_ms: int, waiting: Waiting) -> None:
         fingerprint = int.from_bytes(waiting.place[PLACE_BYTES - 8 :], "big")
         live.put(REVISIT, _KEY.pack(due_ms, live.hash, fingerprint), _encode(waiting))
