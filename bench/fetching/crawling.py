@@ -3,6 +3,7 @@
 import asyncio
 import resource
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +20,7 @@ from gregor.transport.embedded.transport import EmbeddedTransport
 from gregor.transport.port import Output
 from gregor.url.fingerprint import HashPlacement
 from schemas.codec import encode
-from schemas.fetched import decode_fetched
+from schemas.fetched import Fetched, decode_fetched
 from schemas.schedule import FetchOrder, OrderUrl
 from workers.fetcher.stage import SPEC, FetcherStage
 
@@ -42,6 +43,8 @@ class Measured(Struct, frozen=True, kw_only=True):
     seconds: float
     rss_mb: float
     outcomes: dict[str, int]
+    full_rate: float = 0.0
+    """Pages a second while every order was in flight: from the last one's first request to the first one's last answer."""
 
 
 def bare(plan: Plan) -> Measured:
@@ -85,12 +88,15 @@ def through_the_stage(plan: Plan) -> Measured:
             commits = loop.commits
             loop.step(0.2)
         seconds = time.perf_counter() - begun
-        outcomes = _outcomes(transport, config)
+        fetched = _fetched(transport, config)
+        outcomes: Counter[str] = Counter(result.outcome for one in fetched for result in one.results)
         pages = _count(transport, "pages")
         stage.close()
         transport.close()
     assert pages == plan.pages, outcomes
-    return Measured(pages=pages, seconds=seconds, rss_mb=_peak_mb(), outcomes=outcomes)
+    return Measured(
+        pages=pages, seconds=seconds, rss_mb=_peak_mb(), outcomes=dict(outcomes), full_rate=_full_rate(fetched)
+    )
 
 
 def _transport(config: Config, folder: Path) -> EmbeddedTransport:
@@ -116,14 +122,21 @@ def _count(transport: EmbeddedTransport, topic: str) -> int:
     return sum(end - begin for begin, end in transport.ends(topic).values())
 
 
-def _outcomes(transport: EmbeddedTransport, config: Config) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for partition in range(config.partitions.partitions):
-        begin, end = transport.ends("fetched")[partition]
-        for record in transport.read("fetched", partition, begin, end):
-            for result in decode_fetched(record.value).results:
-                counts[result.outcome] = counts.get(result.outcome, 0) + 1
-    return counts
+def _fetched(transport: EmbeddedTransport, config: Config) -> list[Fetched]:
+    ends = transport.ends("fetched")
+    return [
+        decode_fetched(record.value)
+        for partition in range(config.partitions.partitions)
+        for record in transport.read("fetched", partition, *ends[partition])
+    ]
+
+
+def _full_rate(fetched: Sequence[Fetched]) -> float:
+    answered = [[one.started_ms + one.timings.total for one in order.results] for order in fetched]
+    begins = max(order.results[0].started_ms for order in fetched)
+    ends = min(times[-1] for times in answered)
+    within = sum(1 for times in answered for time_ms in times if begins < time_ms <= ends)
+    return within / (ends - begins) * 1000 if ends > begins else 0.0
 
 
 def _peak_mb() -> float:
