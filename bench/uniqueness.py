@@ -82,10 +82,12 @@ def ratios(rows: Sequence[Row]) -> dict[str, Any]:
         if not suffix:
             found["ratio_bytes_drum"] = round(drum.bytes_per_url / max(ours.bytes_per_url, 0.1), 1)
             found["ratio_file_bytes_drum"] = round(drum.file_bytes_per_url / max(ours.file_bytes_per_url, 0.1), 1)
-        small = {
-            str(ours.batch): round(ours.urls_per_s / drum.urls_per_s, 1) for ours, drum in both if ours.batch <= SMALL
-        }
+        fast = [pair for pair in both if pair[0].batch <= SMALL]
+        small = {str(mine.batch): round(mine.urls_per_s / other.urls_per_s, 1) for mine, other in fast}
         found[f"small_batches_drum{key}"] = small
+        found[f"small_batches_drum{key}_cpu"] = {
+            str(mine.batch): round(mine.urls_per_cpu_s / other.urls_per_cpu_s, 1) for mine, other in fast
+        }
         found[f"ratio_small_batch_drum{key}"] = min(small.values(), default=None)
         found[f"ratio_large_batch_drum{key}"] = round(ours.urls_per_s / drum.urls_per_s, 2)
     return found
