@@ -6,7 +6,7 @@ It walks its open elements only at an end tag, so that tags times depth bounds i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from lxml import etree  # type: ignore[import-untyped]
 
@@ -15,65 +15,66 @@ MIN_DEPTH_LIMIT: Final = 256
 _PIECE: Final = 65_536
 
 
-class Events(Protocol):
-    """Who is told."""
+class EventReader:
+    """Told of the elements whose names are ``wanted``, and of all text if there is a method ``data``.
 
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None: ...
+    Python's share of reading is the calls, so that nothing stands between the parser and these methods. What a template
+    holds is no part of the page until a script copies it, and is not told of.
+    """
 
-    def end(self, tag: str) -> None: ...
-
-    def data(self, text: str) -> None: ...
-
-
-def read_events(text: str, told: Events) -> bool:
-    """Tell of every element and text; False when the page was too deep to be read to its end."""
-    target = _Guard(told, max(MIN_DEPTH_LIMIT, STEPS // (text.count("<") + 1)))
-    parser = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True)
-    data = text.encode("utf-8", "replace")
-    try:
-        for start in range(0, len(data), _PIECE):
-            parser.feed(data[start : start + _PIECE])
-        parser.close()
-    except _TooDeep:
-        return False
-    except etree.LxmlError:
-        # The event parser recovers from everything but a document without any element.
-        pass
-    return True
-
-
-class _TooDeep(Exception):
-    """Ends reading."""
-
-
-class _Guard:
-    """Passes events on and counts the depth; what a template holds is no part of the page until a script copies it."""
-
-    def __init__(self, told: Events, max_depth: int) -> None:
-        self._told = told
-        self._max_depth = max_depth
+    def __init__(self, wanted: frozenset[str]) -> None:
+        self._wanted = wanted | {"template"}
         self._depth = 0
+        self._max_depth = MIN_DEPTH_LIMIT
         self._templates = 0
+
+    def opened(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
+
+    def closed(self, tag: str) -> None:
+        """An element ends."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
         if self._depth > self._max_depth:
             raise _TooDeep
-        if tag == "template":
-            self._templates += 1
-        elif not self._templates:
-            self._told.start(tag, attributes)
+        if tag in self._wanted:
+            if tag == "template":
+                self._templates += 1
+            elif not self._templates:
+                self.opened(tag, attributes)
 
     def end(self, tag: str) -> None:
         self._depth -= 1
-        if tag == "template":
-            self._templates -= 1
-        elif not self._templates:
-            self._told.end(tag)
-
-    def data(self, text: str) -> None:
-        if not self._templates:
-            self._told.data(text)
+        if tag in self._wanted:
+            if tag == "template":
+                self._templates -= 1
+            elif not self._templates:
+                self.closed(tag)
 
     def close(self) -> None:
         return None
+
+    @property
+    def in_template(self) -> bool:
+        return self._templates > 0
+
+    def read(self, text: str) -> bool:
+        """Everything; False when the page was too deep to be read to its end."""
+        self._max_depth = max(MIN_DEPTH_LIMIT, STEPS // (text.count("<") + 1))
+        parser = etree.HTMLParser(target=self, encoding="utf-8", huge_tree=True)
+        data = text.encode("utf-8", "replace")
+        try:
+            for start in range(0, len(data), _PIECE):
+                parser.feed(data[start : start + _PIECE])
+            parser.close()
+        except _TooDeep:
+            return False
+        except etree.LxmlError:
+            # The event parser recovers from everything but a document without any element.
+            pass
+        return True
+
+
+class _TooDeep(Exception):
+    """Ends reading."""

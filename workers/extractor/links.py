@@ -21,7 +21,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 from gregor.url.canonical import Url, join
 from schemas.discovered import Rel
 from workers.extractor.charset import decode, encode_query
-from workers.extractor.events import read_events
+from workers.extractor.events import EventReader
 from workers.extractor.requisites import REQUISITES, css_urls, requisites_of
 from workers.extractor.robots_meta import RobotsDirectives, from_content
 
@@ -105,10 +105,11 @@ def extract(body: bytes, content_type: str, url: str, limits: ExtractLimits = DE
         return PageLinks(url)
     page = decode(body, content_type)
     found = _Collector(url, page.charset, limits)
+    elements = _ALL_ELEMENTS if limits.requisites else _ELEMENTS
     if fits_lexbor(page.text):
-        _read_tree(page.text, found, limits)
+        _read_tree(page.text, found, elements)
     else:
-        found.complete = read_events(page.text, _PageEvents(found))
+        found.complete = _PageEvents(found, elements).read(page.text)
     return found.result()
 
 
@@ -130,9 +131,9 @@ def fits_lexbor(text: str) -> bool:
     return len(text.encode("utf-8", "replace").translate(None, _NOT_SEPARATORS)) <= LEXBOR_MAX_SEPARATORS
 
 
-def _read_tree(text: str, found: _Collector, limits: ExtractLimits) -> None:
+def _read_tree(text: str, found: _Collector, elements: Sequence[str]) -> None:
     parser = LexborHTMLParser(text, options=LexborDocumentOptions.WO_EVENTS)
-    for tag in _ALL_ELEMENTS if limits.requisites else _ELEMENTS:
+    for tag in elements:
         # One walk over the tree for each is still faster than one selector for all of them.
         nodes = parser.tags(tag)
         if tag == "a":
@@ -145,21 +146,22 @@ def _read_tree(text: str, found: _Collector, limits: ExtractLimits) -> None:
                 found.add(tag, node.attributes)
 
 
-class _PageEvents:
+class _PageEvents(EventReader):
     """What the event parser tells of a page, for the collector."""
 
-    def __init__(self, found: _Collector) -> None:
+    def __init__(self, found: _Collector, wanted: Sequence[str]) -> None:
+        super().__init__(frozenset(wanted))
         self._found = found
         self._text: list[str] | None = None
 
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+    def opened(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "title" or tag == "style":
             self._text = []
-        elif tag in _ALL_ELEMENTS:
+        else:
             self._found.add(tag, attributes)
 
-    def end(self, tag: str) -> None:
-        if tag in ("title", "style") and self._text is not None:
+    def closed(self, tag: str) -> None:
+        if (tag == "title" or tag == "style") and self._text is not None:
             text, self._text = "".join(self._text), None
             self._found.add_text(tag, text)
 

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from workers.extractor.charset import decode
-from workers.extractor.events import read_events
+from workers.extractor.events import EventReader
 from workers.extractor.headers import Headers, header
 
 # fmt: off
@@ -39,27 +39,27 @@ class PageText(msgspec.Struct, frozen=True):
 def read_text(body: bytes, content_type: str, headers: Headers, max_bytes: int) -> PageText:
     """Of an HTML page. Any bytes are answered, none raise."""
     reader = _TextReader(max_bytes)
-    read_events(decode(body, content_type).text, reader)
+    reader.read(decode(body, content_type).text)
     declared = reader.language or header(headers, "content-language").partition(",")[0]
     found = _LANGUAGE.fullmatch(declared.strip())
     return PageText(reader.text(), found[0].lower().replace("_", "-") if found else "")
 
 
-class _TextReader:
+class _TextReader(EventReader):
     """Collects text, that of the main part apart."""
 
     def __init__(self, max_bytes: int) -> None:
+        super().__init__(frozenset())
         self.language = ""
         self._room = max_bytes
         self._max_bytes = max_bytes
         self._all: list[str] = []
         self._main: list[str] = []
         self._skipping = 0
-        self._depth = 0
         self._main_at: int | None = None
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self._depth += 1
+        super().start(tag, attributes)
         if tag in _SKIPPED:
             self._skipping += 1
         elif self._main_at is None and (tag in _MAIN or attributes.get("role") == "main"):
@@ -78,12 +78,12 @@ class _TextReader:
             self._skipping = max(0, self._skipping - 1)
         elif self._depth == self._main_at:
             self._main_at = None
-        self._depth -= 1
+        super().end(tag)
         if tag in _BLOCKS:
             self.data("\n")
 
     def data(self, text: str) -> None:
-        if self._skipping or self._room <= 0:
+        if self._skipping or self._room <= 0 or self.in_template:
             return
         self._room -= len(text)
         self._all.append(text)

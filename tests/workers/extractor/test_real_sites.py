@@ -33,7 +33,8 @@ def expected(url: str, body: bytes) -> set[str]:
     tree = html.document_fromstring(body, parser=html.HTMLParser(encoding=declared(body)))
     base = next(iter(tree.xpath("//base/@href")), url)
     hrefs = [str(href) for path in PATHS for href in tree.xpath(path)]
-    joined = (urldefrag(urljoin(urljoin(url, base), href.strip())).url for href in hrefs)
+    # To a browser a backslash is a slash.
+    joined = (urldefrag(urljoin(urljoin(url, base), href.strip().replace("\\", "/"))).url for href in hrefs)
     parts = ((one, urlsplit(one)) for one in joined)
     # Credentials, and hosts that cannot be one ("http://<server>/"), are refused by rule.
     return {plain(one) for one, part in parts if part.scheme in ("http", "https") and _HOST.fullmatch(part.netloc)}

@@ -1,0 +1,220 @@
+"""Pages a second from `pages` to `discovered` on the embedded transport, one process, beside Scrapy's LinkExtractor on the same bodies.
+
+`cache_speedup` is about what follows parsing, on pages that repeat their navigation: joining, scope, filter, records; once
+with the filter and the remembered links, once with both switched off.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gregor.config import Config
+from gregor.config.sections import Crawl, Filter
+from gregor.errors import EXIT_ENVIRONMENT, GregorError
+from gregor.stage.loop import StageLoop
+from gregor.state.options import SharedMemory, StoreOptions
+from gregor.transport.embedded import EmbeddedTransport
+from gregor.transport.embedded.settings import EmbeddedSettings
+from gregor.transport.port import Output
+from gregor.url.fingerprint import HashPlacement
+from infra.documentation import pages as documentation
+from schemas.codec import encode
+from schemas.pages import PageFacts
+from workers.extractor.filter.cache import FilterSettings, UrlFilter
+from workers.extractor.linker import Linker
+from workers.extractor.reading import ReadSettings, read
+from workers.extractor.scope import Scope
+from workers.extractor.stage import SPEC, ExtractorStage
+from workers.extractor.tally import Tally
+
+PARTITIONS = 8
+SERVER = "site.example"
+CONFIG = Config(crawl=Crawl(seeds=(f"http://{SERVER}/",)))
+WORDS = (
+    "one",
+    "morning",
+    "it",
+    "woke",
+    "before",
+    "the",
+    "household",
+    "and",
+    "found",
+    "its",
+    "ceiling",
+    "unexpectedly",
+    "near",
+)
+
+
+class Body(Struct, frozen=True):
+    """A page as a server sends it."""
+
+    path: str
+    body: bytes
+
+    @property
+    def facts(self) -> PageFacts:
+        headers = (("Content-Type", "text/html; charset=utf-8"),)
+        return PageFacts(
+            server=SERVER, path=self.path, scheme="http", lease=self.path, status=200, response_headers=headers
+        )
+
+
+def synthetic(count: int) -> list[Body]:
+    """20 KB and 100 links each: 70 of navigation, which the pages of a directory share, and 30 of their own."""
+    random = Random(1)
+    return [Body(f"/part{number // 100}/page{number}.html", _page(random, number, count)) for number in range(count)]
+
+
+def _page(random: Random, number: int, count: int) -> bytes:
+    navigation = [f"page{number // 100 * 100 + k}.html" for k in range(40)] + [f"../part{k}/" for k in range(30)]
+    own = [f"../part{other // 100}/page{other}.html" for other in (random.randrange(count) for _ in range(30))]
+    links = "".join(
+        f'<li class="toc"><a class="reference" href="{href}" title="{random.choice(WORDS)}">{random.choice(WORDS)}</a></li>\n'
+        for href in [*navigation, *own]
+    )
+    text = "".join(f"<p>{' '.join(random.choices(WORDS, k=70))}</p>\n" for _ in range(21))
+    return f"<!doctype html><html><head><title>Page {number}</title></head><body><ul>{links}</ul>{text}</body></html>".encode()
+
+
+def navigation_only(count: int) -> list[Body]:
+    """Every page of a directory has the same 100 links."""
+    links = "".join(f'<a href="page{k}.html">x</a><a href="../part{k}/index.html">x</a>' for k in range(50))
+    return [Body(f"/part{number // 200}/page{number}.html", links.encode()) for number in range(count)]
+
+
+def python_documentation(count: int) -> list[Body]:
+    """The pages of python3.11-doc below 200 KB, as often as it takes."""
+    small = [Body(path, file.read_bytes()) for path, file in documentation("python") if file.stat().st_size < 200_000]
+    rounds = -(-count // len(small))
+    return [Body(f"{one.path}?round={n}" if n else one.path, one.body) for n in range(rounds) for one in small][:count]
+
+
+def through_the_stage(bodies: Sequence[Body]) -> float:
+    """Pages a second through log, stage and log."""
+    with tempfile.TemporaryDirectory() as folder:
+        memory = SharedMemory(StoreOptions())
+        transport = EmbeddedTransport.at(
+            Path(folder) / "log", EmbeddedSettings(crawl="bench", partitions=PARTITIONS), memory, (SPEC,)
+        )
+        placement = HashPlacement(4096, PARTITIONS)
+        stage = ExtractorStage(CONFIG, placement, Path(folder) / "filter")
+        loop = StageLoop(stage, transport.open(SPEC), CONFIG.checkpoint)
+        for start in range(0, len(bodies), 500):
+            transport.append(
+                [
+                    Output("pages", number % PARTITIONS, SERVER.encode(), one.body, encode(one.facts))
+                    for number, one in enumerate(bodies[start : start + 500])
+                ]
+            )
+        ends = {partition: end for partition, (_, end) in transport.ends("pages").items()}
+        began = time.perf_counter()
+        while (
+            any(position.offset < ends[at.partition] for at, position in _positions(transport).items())
+            or not loop.commits
+        ):
+            loop.step(0.05)
+        took = time.perf_counter() - began
+        stage.close()
+        transport.close()
+    return len(bodies) / took
+
+
+def _positions(transport: EmbeddedTransport) -> Any:
+    return transport.committed(SPEC.name, SPEC.inputs)
+
+
+def through_scrapy(bodies: Sequence[Body]) -> float:
+    """Pages a second of links extracted and made canonical, and nothing else."""
+    try:
+        from scrapy.http import HtmlResponse  # type: ignore[import-not-found, unused-ignore]
+        from scrapy.linkextractors import LinkExtractor  # type: ignore[import-not-found, unused-ignore]
+        from w3lib.url import canonicalize_url
+    except ImportError as error:
+        raise GregorError(
+            f"the comparison needs Scrapy ({error})", exit_code=EXIT_ENVIRONMENT, remedy="pip install scrapy"
+        ) from None
+    extractor = LinkExtractor()
+    began = time.perf_counter()
+    for one in bodies:
+        response = HtmlResponse(one.facts.url, body=one.body, encoding="utf-8")
+        for link in extractor.extract_links(response):
+            canonicalize_url(link.url)
+    return len(bodies) / (time.perf_counter() - began)
+
+
+def links_per_second(bodies: Sequence[Body], caches: bool) -> float:
+    """Links a second through the part behind the parser."""
+    config = CONFIG if caches else replace(CONFIG, filter=Filter(capacity=0, hrefs=0))
+    placement = HashPlacement(4096, PARTITIONS)
+    known = UrlFilter(FilterSettings(capacity=config.filter.capacity), None)
+    linker = Linker(config, Scope(config), known, Tally(placement, ""))
+    settings = ReadSettings.of(config)
+    readings = [(one.facts, read(one.facts, one.body, settings)) for one in bodies]
+    links = sum(len(reading.found) for _, reading in readings)
+    began = time.perf_counter()
+    for number, (facts, reading) in enumerate(readings, 1):
+        records, _ = linker.link(facts, reading, (), 0)
+        for record in records:
+            encode(record)
+        if number % 100 == 0:
+            known.committed()
+    took = time.perf_counter() - began
+    known.committed()
+    known.finish()
+    return links / took
+
+
+def best(measure: Any, bodies: Sequence[Body], times: int, *more: Any) -> float:
+    """The machine is shared: the fastest of several runs says the most."""
+    return max(float(measure(bodies, *more)) for _ in range(times))
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    count, times = (1500, 3) if options.quick else (6000, 3)
+    made, real, repeated = synthetic(count), python_documentation(min(count, 1000)), navigation_only(count)
+    ours = best(through_the_stage, made, times)
+    scrapys = best(through_scrapy, made[: count // 10], times)
+    ours_real = best(through_the_stage, real, times)
+    scrapys_real = best(through_scrapy, real[:100], times)
+    cached, uncached = best(links_per_second, repeated, times, True), best(links_per_second, repeated, times, False)
+    figures = {
+        "pages_per_s": round(ours),
+        "ratio_scrapy": round(ours / scrapys, 1),
+        "cache_speedup": round(cached / uncached, 1),
+        "scrapy_pages_per_s": round(scrapys),
+        "python_doc_pages_per_s": round(ours_real),
+        "python_doc_ratio_scrapy": round(ours_real / scrapys_real, 1),
+        "repeated_links_per_s": round(cached),
+        "repeated_links_per_s_without_caches": round(uncached),
+    }
+    if options.json:
+        print(json.dumps(figures))
+        return
+    names = ("selectolax", "ada-url", "scrapy", "rocksdict")
+    print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}, ", end="")
+    print(", ".join(f"{name} {version(name)}" for name in names))
+    print(f"synthetic: {count} pages of {sum(len(one.body) for one in made) // count} bytes and 100 links")
+    for name, figure in figures.items():
+        print(f"{name:40} {figure:>12,}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
