@@ -25,6 +25,7 @@ from schemas.control import Pause, decode_control
 from schemas.schedule import FetchOrder, decode_order
 from workers.fetcher.addresses import AddressGuard
 from workers.fetcher.files import allow_open_files
+from workers.fetcher.garbage import collect_less_often
 from workers.fetcher.http import AiohttpFetch
 from workers.fetcher.order import OrderRun, failed
 from workers.fetcher.port import FetchPort
@@ -159,6 +160,7 @@ class FetcherStage:
             self._loop.call_soon_threadsafe(self._take)
 
     def _open(self) -> None:
+        collect_less_often()
         self._thread = threading.Thread(target=self._fetch, name="fetching", daemon=True)
         self._thread.start()
         self._ready.wait()
