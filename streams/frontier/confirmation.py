@@ -75,6 +75,8 @@ def _confirm_urls(books: Books, live: LiveServer, lease: Lease, fetched: Fetched
     confirmed: list[bytes] = []
     failed: dict[str, list[Entry]] = {}
     settings = books.config.retry
+    pages: list[tuple[str, str]] = []
+    revisits = books.config.revisit.mode != "off"
     for entry, result in _matched(lease, fetched):
         if result is not None and result.status == 200 and result.outcome == "ok":
             fate = Fate.CONFIRMED
@@ -82,12 +84,19 @@ def _confirm_urls(books: Books, live: LiveServer, lease: Lease, fetched: Fetched
             fate = fate_of(settings, result, attempts_of(entry[1]))
         if fate is Fate.CONFIRMED and result is not None:
             confirmed.append(entry[0])
-            _note_response(books, live, entry, result, now_ms)
+            if result.outcome == "ok":
+                pages.append((result.path, result.digest))
+            elif result.outcome == "redirect":
+                _note_redirect(books, live, result)
+            if revisits:
+                _revisit_later(books, live, entry, result, now_ms)
         elif fate is Fate.FAILED and result is not None:
             failed.setdefault(result.outcome, []).append(entry)
         else:
             _go_on(books, live, entry, fate, now_ms)
     books.count("leased", -len(lease.entries))
+    if books.config.traps.identical_pages:
+        traps.note_pages(live.record, [page for page in pages if page[1]])
     for outcome, entries in failed.items():
         drop(books, live, entries, "failed", outcome)
     if confirmed:
@@ -127,15 +136,6 @@ def _retry_later(books: Books, live: LiveServer, entry: Entry, now_ms: int) -> N
     books.later.put(live, due, Waiting(RETRY, live.name, place, with_attempts(value, attempts)))
     books.count("retrying")
     books.count("retried")
-
-
-def _note_response(books: Books, live: LiveServer, entry: Entry, result: FetchResult, now_ms: int) -> None:
-    if result.outcome == "redirect":
-        _note_redirect(books, live, result)
-    elif result.outcome == "ok" and result.digest and books.config.traps.identical_pages:
-        traps.note_page(live.record, result.path, result.digest)
-    if books.config.revisit.mode != "off":
-        _revisit_later(books, live, entry, result, now_ms)
 
 
 def _revisit_later(books: Books, live: LiveServer, entry: Entry, result: FetchResult, now_ms: int) -> None:

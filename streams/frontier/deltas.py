@@ -1,7 +1,8 @@
 """What a checkpoint logs of one server: its queue's changes in short form, then plain puts and deletes of the other families.
 
     | "D" 1 | 3 | name length 2 | behind length 1 | removed 4 | added 4 | bytes of added 4 |
-    | name | behind | place 11 | ... | place 11 | value length 2 | value | ... | operations as in gregor/state/packed.py |
+    | name | behind | place 11 | ... | place 11 | ... | value length 2 | ... | value | ... | operations as in gregor/state/packed.py |
+      removed -----^             ^--- added ---------------------------------------^
 
 Applied in this order: everything of the queue before ``behind`` goes (empty: nothing), then the ``removed`` places, then the ``added``
 ones are put. Nothing depends on what was there before, so that a delta may meet any part of a state. Numbers are little-endian.
@@ -10,6 +11,7 @@ ones are put. Nothing depends on what was there before, so that a delta may meet
 from collections.abc import Iterator, Mapping, Sequence, Set
 from struct import Struct as Layout
 from struct import error as LayoutError
+from struct import pack, unpack_from
 from typing import Final
 
 from gregor.state.packed import Mutation, Operation, apply_deltas, pack_delta
@@ -24,40 +26,32 @@ from streams.frontier.uniqueness.blocks import Layout as SeenLayout
 from streams.frontier.uniqueness.deltas import holds_entries
 
 SEEN_LAYOUT: Final = SeenLayout()
-RECORD_BYTES: Final = 512 * 1024
-"""A server's changes are cut into several records after so many bytes."""
+RECORD_URLS: Final = 1024
+"""Queue entries of one record; with the longest paths that is below what a broker refuses."""
 
 _HEAD: Final = Layout("<1sBHBIII")
 _SERVER: Final = 3
-_VALUE: Final = Layout("<H")
-_pack_value = _VALUE.pack
-_unpack_value = _VALUE.unpack_from
 
 
 def pack_server(
     name: bytes, behind: bytes, removed: Set[bytes], added: Mapping[bytes, bytes], operations: Sequence[Operation]
 ) -> Iterator[Mutation]:
     """One record, or several when there is much."""
+    places, values = list(added), list(added.values())
     rest = pack_delta(operations)[1:]
-    parts: list[bytes] = []
-    size = len(rest) + len(removed) * PLACE_BYTES
-    count = 0
     gone = b"".join(sorted(removed))
-    for place, value in added.items():
-        parts += (place, _pack_value(len(value)), value)
-        size += PLACE_BYTES + 2 + len(value)
-        count += 1
-        if size >= RECORD_BYTES:
-            yield _record(name, behind, gone, count, parts, rest)
-            behind, gone, rest, parts, count, size = b"", b"", b"", [], 0, 0
-    if parts or gone or rest or behind:
-        yield _record(name, behind, gone, count, parts, rest)
+    for at in range(0, len(places) or 1, RECORD_URLS):
+        yield _record(name, behind, gone, places[at : at + RECORD_URLS], values[at : at + RECORD_URLS], rest)
+        behind, gone, rest = b"", b"", b""
 
 
-def _record(name: bytes, behind: bytes, gone: bytes, count: int, parts: list[bytes], rest: bytes) -> Mutation:
-    body = b"".join(parts)
-    head = _HEAD.pack(b"D", _SERVER, len(name), len(behind), len(gone) // PLACE_BYTES, count, len(body))
-    return Mutation(name, b"".join((head, name, behind, gone, body, rest)))
+def _record(
+    name: bytes, behind: bytes, gone: bytes, places: Sequence[bytes], values: Sequence[bytes], rest: bytes
+) -> Mutation:
+    body = b"".join(values)
+    head = _HEAD.pack(b"D", _SERVER, len(name), len(behind), len(gone) // PLACE_BYTES, len(places), len(body))
+    lengths = pack(f"<{len(values)}H", *map(len, values))
+    return Mutation(name, b"".join((head, name, behind, gone, *places, lengths, body, rest)))
 
 
 def _apply_server(delta: bytes, writer: StateWriter) -> None:
@@ -70,24 +64,26 @@ def _apply_server(delta: bytes, writer: StateWriter) -> None:
     at += name_length
     behind = delta[at : at + behind_length]
     at += behind_length
-    end = at + removed * PLACE_BYTES
-    if end + body > len(delta):
+    places = at + removed * PLACE_BYTES
+    lengths = places + added * PLACE_BYTES
+    value = lengths + added * 2
+    end = value + body
+    if end > len(delta):
         raise Undecodable("a server's delta ends before its queue does")
     if behind:
         writer.delete_range(QUEUE, prefix, prefix + behind)
-    for place in range(at, end, PLACE_BYTES):
+    for place in range(at, places, PLACE_BYTES):
         writer.delete(QUEUE, prefix + delta[place : place + PLACE_BYTES])
     put = writer.put
-    at = end
-    for _ in range(added):
-        value = at + PLACE_BYTES + 2
-        after = value + _unpack_value(delta, value - 2)[0]
-        put(QUEUE, prefix + delta[at : value - 2], delta[value:after])
-        at = after
-    if at != end + body:
+    place = places
+    for length in unpack_from(f"<{added}H", delta, lengths):
+        put(QUEUE, prefix + delta[place : place + PLACE_BYTES], delta[value : value + length])
+        place += PLACE_BYTES
+        value += length
+    if value != end:
         raise Undecodable("a server's delta has a queue of another length than it says")
-    if at < len(delta):
-        apply_deltas(FAMILIES, [b"D" + delta[at:]], writer)
+    if end < len(delta):
+        apply_deltas(FAMILIES, [b"D" + delta[end:]], writer)
 
 
 def apply(state: StateReader, deltas: Sequence[bytes], writer: StateWriter) -> None:

@@ -34,7 +34,7 @@ def next_request_ms(fetched: Fetched, delay_ms: int, now_ms: int) -> int:
     The time since the last request is told by the fetcher's clock alone, and counted from now: clocks that differ make the delay
     longer by the result's way to here, never shorter.
     """
-    last = max((one.started_ms for one in fetched.results), default=0)
+    last = max([one.started_ms for one in fetched.results], default=0)
     if not last:
         return now_ms + max(delay_ms, NOTHING_DONE_MS)
     passed = max(0, fetched.finished_ms - last)

@@ -4,7 +4,6 @@ What is taken leaves a tombstone in RocksDB. Reading begins at the server's ``he
 deleted by range, so that a URL that comes back before them does not make the next reader pass through them all.
 """
 
-from collections.abc import Iterator
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
@@ -27,25 +26,27 @@ def first_entries(live: LiveServer, state: StateReader, count: int) -> list[Entr
     pending = [(place, added[place]) for place in nsmallest(count, added)] if added else []
     if not stored:
         return pending
-    entries = list(islice(_stored(live, state), min(count, stored)))
+    entries = _stored(live, state, min(count, stored))
     return sorted(entries + pending)[:count] if pending else entries
 
 
-def _stored(live: LiveServer, state: StateReader) -> Iterator[Entry]:
+def _stored(live: LiveServer, state: StateReader, count: int) -> list[Entry]:
     cut = len(live.name) + 1
     removed = live.removed
     stored = state.scan(QUEUE, live.name + b"\0" + live.record.head, live.name + b"\1")
     if not removed:
-        return ((key[cut:], value) for key, value in stored)
-    return ((key[cut:], value) for key, value in stored if key[cut:] not in removed)
+        return [(key[cut:], value) for key, value in islice(stored, count)]
+    return list(islice(((key[cut:], value) for key, value in stored if key[cut:] not in removed), count))
 
 
 def take(live: LiveServer, entries: list[Entry], following: bytes) -> None:
     """Take out the first entries, after which ``following`` is the first place (empty: none)."""
     record = live.record
-    for place, _ in entries:
-        live.added.pop(place, None)
-    live.removed.update([place for place, _ in entries])
+    places = [place for place, _ in entries]
+    if live.added:
+        for place in places:
+            live.added.pop(place, None)
+    live.removed.update(places)
     record.queued -= len(entries)
     record.head = following
     record.popped += len(entries)

@@ -146,7 +146,7 @@ def _order(books: Books, live: LiveServer, entries: list[Entry], delay: int, now
     quota.pages -= len(entries)
     books.count("leased", len(entries))
     books.count("ordered", len(entries))
-    attempt = 1 + max(attempts_of(value) for _, value in entries)
+    attempt = 1 + max([attempts_of(value) for _, value in entries])
     urls = tuple([order_url(value) for _, value in entries])
     return _lease(books, live, urls, delay, now_ms, attempt, entries=tuple(entries))
 

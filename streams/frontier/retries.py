@@ -65,6 +65,8 @@ def fate_of(settings: Retry, result: FetchResult | None, attempts: int) -> Fate:
 
 def server_failed(fetched: Fetched) -> bool:
     """Whether an order says that its server does not answer, or has had enough."""
+    if {one.outcome for one in fetched.results} <= {"ok"}:
+        return False
     if any(is_rate_limited(one) for one in fetched.results):
         return True
     if any(one.status for one in fetched.results):

@@ -16,7 +16,7 @@ IN_SCOPE: Final = 1
 _NUMBER: Final = NUMBERS[SERVERS]
 
 
-class Origin(Struct, array_like=True):
+class Origin(Struct, array_like=True, gc=False):
     """What is known of the robots.txt of one scheme of a server; the rules themselves stand in the family ``robots``."""
 
     verdict: str = ""
@@ -30,7 +30,7 @@ class Origin(Struct, array_like=True):
     """Crawl-delay."""
 
 
-class Server(Struct, array_like=True):
+class Server(Struct, array_like=True, gc=False):
     """The durable record. Times are milliseconds since 1970."""
 
     queued: int = 0

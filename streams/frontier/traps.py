@@ -4,6 +4,7 @@ What is counted of a server is bounded, whatever the server does: the tables hol
 of Misra and Gries, which are never too large and at most a share of the total too small).
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from xxhash import xxh3_64_intdigest
@@ -70,32 +71,52 @@ def directory_closed(settings: Traps, record: Server, path: str) -> bool:
     """Whether the pages of this URL's directory were nearly all alike."""
     if not record.directories or not settings.identical_pages:
         return False
-    facts = record.directories.get(_directory(path))
+    facts = record.directories.get(_key(_directory(path)))
     return facts is not None and facts[_PAGES] >= settings.identical_pages and facts[_SAME] >= facts[_PAGES] * SHARE
 
 
-def note_page(record: Server, path: str, digest: str) -> None:
-    """A page of a directory was fetched."""
-    key, seen = _directory(path), int(digest[:8], 16)
-    table = record.directories
+def note_pages(record: Server, pages: Sequence[tuple[str, str]]) -> None:
+    """Pages of a server were fetched: path and digest of each."""
+    near: dict[str, list[int]] = {}
+    for path, digest in pages:
+        query = path.find("?")
+        last = path.rfind("/") if query < 0 else path.rfind("/", 0, query)
+        directory = path[: last + 1]
+        facts = near.get(directory)
+        if facts is None:
+            facts = _facts(record, directory)
+            if facts is None:
+                near = {}
+                continue
+            near[directory] = facts
+        seen = int(digest[:8], 16)
+        facts[_PAGES] += 1
+        if seen in facts[_DIGESTS:]:
+            facts[_SAME] += 1
+            facts.remove(seen)
+        facts.insert(_DIGESTS, seen)
+        del facts[_DIGESTS + REMEMBERED :]
+
+
+def _facts(record: Server, directory: str) -> list[int] | None:
+    """What is known of a directory, made if there is room; without room all others lose a page, and there is None."""
+    key, table = _key(directory), record.directories
     facts = table.get(key)
-    if facts is None:
-        if len(table) >= DIRECTORIES:
-            record.directories = {
-                directory: [facts[_PAGES] - 1, min(facts[_SAME], facts[_PAGES] - 1), *facts[_DIGESTS:]]
-                for directory, facts in table.items()
-                if facts[_PAGES] > 1
-            }
-            return
+    if facts is None and len(table) < DIRECTORIES:
         facts = table[key] = [0, 0]
-    facts[_PAGES] += 1
-    if seen in facts[_DIGESTS:]:
-        facts[_SAME] += 1
-        facts.remove(seen)
-    facts.insert(_DIGESTS, seen)
-    del facts[_DIGESTS + REMEMBERED :]
+    if facts is None:
+        record.directories = {
+            other: [known[_PAGES] - 1, min(known[_SAME], known[_PAGES] - 1), *known[_DIGESTS:]]
+            for other, known in table.items()
+            if known[_PAGES] > 1
+        }
+    return facts
 
 
-def _directory(path: str) -> int:
+def _key(directory: str) -> int:
+    return xxh3_64_intdigest(directory.encode()) & _HASH
+
+
+def _directory(path: str) -> str:
     bare = path.partition("?")[0]
-    return xxh3_64_intdigest(bare[: bare.rfind("/") + 1].encode()) & _HASH
+    return bare[: bare.rfind("/") + 1]

@@ -71,6 +71,7 @@ class Partition(RuleBasedStateMachine):
         self.model = Model(self.rig.config)
         self.now = T0
         self.known: list[FetchOrder] = []
+        self.committed = 0
 
     @rule(batch=st.lists(discoveries, min_size=1, max_size=5))
     def discover(self, batch: list[Discovered]) -> None:
@@ -87,7 +88,7 @@ class Partition(RuleBasedStateMachine):
     @rule(data=st.data())
     @precondition(lambda self: self.known)
     def answer(self, data: st.DataObject) -> None:
-        """Any order that was ever made, so that results come late, twice, and after an abort."""
+        """Any order that anybody may have seen, so that results come late and twice."""
         order = data.draw(st.sampled_from(self.known[-12:]))
         self._answer(order, data)
 
@@ -129,23 +130,29 @@ class Partition(RuleBasedStateMachine):
     def commit(self) -> None:
         self.rig.commit()
         self.model.commit()
+        self.committed = len(self.known)
 
     @rule()
     def abort(self) -> None:
         self.rig.abort()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Orders that were not committed were seen by nobody, and their leases are given again."""
         self.model.abort()
+        del self.known[self.committed :]
 
     @rule()
     def restart(self) -> None:
         self.rig.restart()
-        self.model.abort()
+        self._forget()
 
     @rule(slice_length=st.integers(1, 9), truncated=st.booleans())
     def move_to_an_empty_folder(self, slice_length: int, truncated: bool) -> None:
         if truncated:
             self.rig.truncate()
         self.rig.move(slice_length)
-        self.model.abort()
+        self._forget()
 
     @invariant()
     def counts_agree(self) -> None:
