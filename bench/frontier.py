@@ -14,6 +14,7 @@ bare cost of putting as many keys into RocksDB.
 """
 
 import argparse
+import gc
 import json
 import os
 import platform
@@ -218,6 +219,8 @@ def main() -> None:
     if options.fill is not None:
         fill(options.fill, servers, urls)
         return
+    # As the pipeline sets it for the frontier.
+    gc.set_threshold(50_000, 20, 100)
     folder = Path(tempfile.mkdtemp(prefix="gregor-bench-"))
     try:
         command = [sys.executable, "-m", "bench.frontier", "--servers", str(servers), "--urls", str(urls)]
