@@ -26,7 +26,7 @@ _ROOT = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?(urlset|sitemapindex|rss|feed|RDF)[
 _MARKUP = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml|<!--|<!DOCTYPE|<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed|RDF)\b)"
 )
-_SITEMAP_LINE = re.compile(r"^\s*sitemap\s*:\s*(\S+)", re.IGNORECASE | re.MULTILINE)
+_SITEMAP_LINE = re.compile(r"^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
 _ABSOLUTE = ("http://", "https://")
 
@@ -176,7 +176,7 @@ def _read_xml(body: bytes, form: Form, limits: ListLimits) -> UrlList:
         parser.close()
     except (etree.LxmlError, _TooDeep):
         complete = False
-    complete = complete and stream.complete and not parser.error_log
+    complete = complete and stream.complete and target.finished
     return UrlList(form, target.links, target.dropped, complete)
 
 
@@ -197,6 +197,11 @@ class _ListTarget:
         self._length = 0
         self._url = ""
         self._lastmod = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether every element was closed."""
+        return not self._open
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition("}")[2]
