@@ -84,7 +84,8 @@ class Rule:
                     if len(links) < MOST_LINKS:
                         links.append(given.url)
                 elif isinstance(given, Mapping):
-                    self._keep(msgspec.to_builtins(dict(given), str_keys=True), items, failures)
+                    if not self._keep(msgspec.to_builtins(dict(given), str_keys=True), items, failures):
+                        break
                 else:
                     raise TypeError(f"expected a mapping or a Link, found {type(given).__name__}")
         except Exception as error:  # What it yielded before is kept.
@@ -99,8 +100,8 @@ class Rule:
             fields, missing = self._fields(root, page.url)
             if missing:
                 failures.append(Failure(self.name, INCOMPLETE, f"{self.name}: no {', '.join(missing)}"))
-            elif fields:
-                self._keep(fields, items, failures)
+            elif fields and not self._keep(fields, items, failures):
+                break
         return Taken(items, [], failures)
 
     def _fields(self, root: Selector, url: str) -> tuple[dict[str, Any], list[str]]:
@@ -132,13 +133,16 @@ class Rule:
                     return None
                 return int(float(number[0])) if field.type == "integer" else float(number[0])
 
-    def _keep(self, fields: dict[str, Any], items: list[TakenItem], failures: list[Failure]) -> None:
+    def _keep(self, fields: dict[str, Any], items: list[TakenItem], failures: list[Failure]) -> bool:
+        """Takes an item; False: there are enough."""
         if len(items) >= MOST_ITEMS:
-            failures.append(Failure(self.name, TOO_MANY, self.name))
-        elif len(msgspec.json.encode(fields)) > LARGEST_ITEM:
-            failures.append(Failure(self.name, TOO_LARGE, self.name))
+            failures.append(Failure(self.name, TOO_MANY, f"{self.name}: more than {MOST_ITEMS} items on one page"))
+            return False
+        if len(msgspec.json.encode(fields)) > LARGEST_ITEM:
+            failures.append(Failure(self.name, TOO_LARGE, f"{self.name}: an item of more than {LARGEST_ITEM} bytes"))
         else:
             items.append(TakenItem(self.name, len(items), fields))
+        return True
 
 
 def _texts(root: Selector, field: ItemField) -> list[str]:

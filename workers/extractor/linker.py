@@ -1,5 +1,6 @@
 """From the links of one page to records: joined, in scope, unknown to the filter, grouped by the server they lead to."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -36,6 +37,7 @@ _KINDS: Final[dict[str, LinkKind]] = {
     "feed": "feed",
 }
 
+_CREDENTIALS: Final = re.compile(r"[/\\]{2}[^/?#\\]*@")
 _SPECIAL: Final = frozenset(("redirect", "requisite", "sitemap"))
 
 
@@ -156,7 +158,7 @@ class Linker:
     ) -> Target:
         url = joiner.join(href)
         if isinstance(url, Refusal):
-            target: Target = Refused(reason=f"url-{url.reason}", url=href[:200])
+            target: Target = Refused(reason=f"url-{url.reason}", url=_CREDENTIALS.sub("//***@", href[:200]))
         elif link.kind in _SPECIAL:
             # Another link of the same text may be judged otherwise, so that it is not remembered.
             return self._special(facts, reading, url, link)
