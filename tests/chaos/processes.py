@@ -103,9 +103,15 @@ class Running:
             self._printed.append(self._process.communicate(timeout=patience)[0])
 
 
-def until(condition: Callable[[], bool], what: str, every: float = 0.1) -> None:
-    """Wait for something that must come."""
+def until(condition: Callable[[], bool], what: str, every: float = 0.1, workers: Sequence[Running] = ()) -> None:
+    """Wait for something that must come, while all ``workers`` live."""
     give_up = time.monotonic() + PATIENCE_S
     while not condition():
-        assert time.monotonic() < give_up, f"waited in vain until {what}"
+        for worker in workers:
+            assert worker.ended is None, f"a worker ended while waiting until {what}:\n{worker.wait()[1]}"
+        if time.monotonic() > give_up:
+            for worker in workers:
+                worker.kill()
+                print(worker.printed)
+            raise AssertionError(f"waited in vain until {what}")
         time.sleep(every)

@@ -85,13 +85,11 @@ class Storm:
 
         def done() -> bool:
             nonlocal before
-            for worker in self.workers:
-                assert worker.ended is None, worker.wait()
             now = look(self.transport, [SPEC], PARTITIONS)
             same, before = is_done(before, now), now
             return same
 
-        until(done, "every value has been passed on", every=0.5)
+        until(done, "every value has been passed on", 0.5, self.workers)
 
     def check(self) -> None:
         """Lost 0, twice 0, counters add up, dead letters whole."""
@@ -207,7 +205,7 @@ def test_killing_the_transaction_coordinator_in_mid_transaction_loses_and_double
     with storm(tmp_path, kafka3, workers=1, replication=3) as crawl:
         for number in range(2):
             with crawl.writing(random, 6_000):
-                until(partial(_more_than, crawl, 6_000 * number + 500), "transactions are under way")
+                until(partial(_more_than, crawl, 6_000 * number + 500), "transactions are under way", 0.1, crawl.workers)
                 member = (tmp_path / "0" / "frontier" / "member").read_text()
                 broker = kafka3.transaction_coordinator(crawl.names.transactional_id("frontier", member))
                 kafka3.kill(broker)

@@ -502,7 +502,8 @@ class TransportContract:
         """ "read by everybody: manual assignment from the beginning, no group, read to the end BEFORE the first batch"."""
         harness.transport.append([Output("control", 0, b"limits", b"limit-%d" % n) for n in range(2500)])
         fill(harness.transport, INPUTS, harness.partitions, range(3))
-        for member in (Member(harness, FRONTIER), Member(harness, FRONTIER)):
+        for _ in range(2):
+            member = Member(harness, FRONTIER)
             records: list[Record] = []
             while not records:
                 event = member.step()

@@ -214,30 +214,23 @@ class Arrival:
 
 
 def _try_again(error: KafkaException) -> bool:
-    """False for what passes by itself; everything else is raised."""
+    """False for what may pass by itself, within the arrival's patience: a broker that died is noticed late by everybody."""
     cause = error.args[0]
-    if cause.retriable() or cause.code() in _PASSING:
-        return False
-    raise TransportError(f"the broker refused: {cause.str()}") from error
+    if cause.code() in _FINAL:
+        raise TransportError(f"the broker refused: {cause.str()}") from error
+    _log.info("not yet: %s", cause.str())
+    return False
 
 
-_PASSING: Final = frozenset(
+_FINAL: Final = frozenset(
     {
-        KafkaError._TIMED_OUT,
-        KafkaError._TRANSPORT,
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._WAIT_COORD,
-        KafkaError._RESOLVE,
-        # Nobody leads the partition while its broker's death has not been noticed.
-        KafkaError._UNKNOWN_PARTITION,
-        KafkaError._UNKNOWN_TOPIC,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.UNSTABLE_OFFSET_COMMIT,
+        KafkaError._FATAL,
+        KafkaError._AUTHENTICATION,
+        KafkaError._DESTROY,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_VERSION,
     }
 )

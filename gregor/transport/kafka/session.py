@@ -89,6 +89,8 @@ class KafkaSession:
         if ready:
             return Assigned(self._epoch, ready)
         messages = self._consume(max_records, max_bytes, min(wait, 0.02) if self._arriving else wait)
+        # Told once, as a message, and perhaps in the same call as a change of the group.
+        self._broken = next((error for one in messages if (error := one.error()) and _is_fatal(error)), self._broken)
         if self._events:
             # The group changed while these were fetched, before some of them perhaps and after others: all of them come again. The
             # rewind waits until here, because a message fetched again must not be among those that are dropped.
@@ -144,7 +146,7 @@ class KafkaSession:
         return consumer
 
     def _on_error(self, error: KafkaError) -> None:
-        if error.fatal():
+        if _is_fatal(error):
             self._broken = error
         elif error.code() != KafkaError._ALL_BROKERS_DOWN:
             _log.info("the consumer reports: %s", error.str())
@@ -200,16 +202,18 @@ class KafkaSession:
             for name in self._stage.inputs:
                 self._positions.pop(TopicPartition(name, partition), None)
                 self._committed.pop(TopicPartition(name, partition), None)
-        if not self.closed:
-            self._new_epoch(frozenset(held), lost)
+        self._new_epoch(frozenset(held), lost)
 
     def _new_epoch(self, gone: frozenset[int], lost: bool) -> None:
+        if self.closed:
+            return
         self._epoch += 1
         self._checkpointer.group_metadata = self._consumer.consumer_group_metadata()
         self._events.append(Revoked(self._epoch, gone, lost))
 
     def _arrive(self, partition: int) -> None:
-        patience = 2 * self._clients.kafka.transaction_timeout_s
+        # An open transaction of the last owner ends within its time-out; a broker may be away for longer.
+        patience = max(2 * self._clients.kafka.transaction_timeout_s, self._clients.kafka.give_up_after_s)
         self._arriving[partition] = Arrival(partition, self._inputs, self._changelog, patience)
 
     def _rewind(self) -> None:
@@ -298,8 +302,6 @@ class KafkaSession:
             raise TopologyError(f"a topic of crawl {self._clients.names.crawl!r} is missing: {error.str()}")
         if code == KafkaError._AUTO_OFFSET_RESET:
             raise TransportError(f"the log does not reach back to the group's position any more: {error.str()}")
-        if error.fatal():
-            self._broken = error
         _log.warning("the consumer reports: %s", error.str())
 
     def _check_outage(self) -> None:
@@ -322,6 +324,10 @@ class KafkaSession:
 
     def _kafka_partitions(self, partitions: Sequence[TopicPartition]) -> list[ck.TopicPartition]:
         return [ck.TopicPartition(self._inputs[one.topic], one.partition) for one in partitions]
+
+
+def _is_fatal(error: KafkaError) -> bool:
+    return error.code() == KafkaError._FATAL or bool(error.fatal())
 
 
 def _size(message: Message) -> int:
