@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from random import Random
 from typing import Final
+from zlib import crc32
 
 from schemas.discovered import Discovered
 from schemas.fetched import Fetched, FetchResult, Outcome, RobotsRules, Timings
@@ -62,6 +63,8 @@ class SimulatedServer:
         self.asked[path] += 1
         if self.kind == "dead":
             return "connect", 0
+        if path == "/robots.txt":
+            return "ok", 200
         if self.kind == "limited" and self.asked[path] == 1 and hash_of(path) % 2:
             return "rate-limited", 429
         if self.kind == "flaky" and self.asked[path] <= hash_of(path) % 3:
@@ -80,7 +83,7 @@ class SimulatedServer:
 
 
 def hash_of(text: str) -> int:
-    return sum(ord(letter) * 31**at for at, letter in enumerate(text)) % 1_000_003
+    return crc32(text.encode())
 
 
 class SimulatedWeb:
@@ -116,9 +119,7 @@ class SimulatedWeb:
                 continue
             if results:
                 at = max(at, results[-1].started_ms + order.delay_ms)
-            outcome, status = ("connect", 0) if server.kind == "dead" else ("ok", 200)
-            if order.kind == "pages":
-                outcome, status = server.answer(url.path)
+            outcome, status = server.answer(url.path)
             self.requests[order.server].append((at, order.delay_ms))
             results.append(
                 FetchResult(
