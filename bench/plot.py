@@ -26,6 +26,7 @@ def lines(path: Path, axes: Axes, series: Mapping[str, Sequence[tuple[float, flo
     except ImportError as error:
         raise Missing("expected matplotlib for the plot, found none", remedy='pip install -e ".[bench]"') from error
     rcParams["svg.hashsalt"] = "gregor"
+    rcParams["svg.fonttype"] = "none"
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     plot = figure.add_subplot()
     for name, points in series.items():
