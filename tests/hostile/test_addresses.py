@@ -218,15 +218,14 @@ def test_of_a_good_and_a_refused_address_only_the_good_one_is_reached(
 
 @pytest.mark.parametrize("address", ANSWERS)
 def test_a_name_that_changes_its_answer_does_not_reach_the_canary(address: str, field: Field, web: Web) -> None:
-    names = NameServer(lambda name, times: [GOOD] if times == 0 else [address])
+    # An IPv6 address from the beginning: c-ares remembers that a name has none, and would never ask for the changed one.
+    names = NameServer(lambda name, times: [GOOD, "fe80::2"] if times == 0 else [address])
     names.open(web)
     with asking(names) as fetcher:
         answers = [fetcher.get(f"changing.example:{field.port}") for _ in range(3)]
     names.close(web)
-    first, *later = [answer.result.outcome for answer in answers]
-    assert first == "ok"
-    # c-ares remembers from the first answer that there was no IPv6 address, and does not ask for it again.
-    assert set(later) == {"dns" if ":" in address else "address-refused"}
+    assert [answer.result.outcome for answer in answers] == ["ok", "address-refused", "address-refused"]
+    assert all(address in answer.result.detail for answer in answers[1:])
     assert len(names.asked) > 2
     assert field.untouched()
 
