@@ -1,0 +1,138 @@
+"""The frontier as a stage: partitions, control records, limits, routing."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from gregor.stage.contract import Received
+from gregor.transport.port import Assignment, Position, Record
+from gregor.url.fingerprint import HashPlacement
+from schemas.control import Control, Limits, Pause
+from schemas.discovered import Discovered
+from schemas.fetched import Fetched
+from schemas.schedule import FetchOrder, decode_order
+from schemas.verdicts import decode_verdict
+from streams.frontier.stage import FrontierStage
+from tests.streams.frontier.rig import T0, Rig, answer, configure, links
+
+PLACEMENT = HashPlacement(4096, 2)
+
+
+class Stage:
+    """A stage that owns both partitions of a crawl."""
+
+    def __init__(self, stage: FrontierStage) -> None:
+        self.stage = stage
+
+    def hear(self, control: Control) -> None:
+        self.stage.instruct([Received(_record("control", 0), control)])
+
+    def receive(self, *values: Discovered | Fetched, now: int = T0) -> None:
+        topics = {Discovered: "discovered", Fetched: "fetched"}
+        self.stage.process(
+            [Received(_record(topics[type(one)], PLACEMENT.partition(one.server)), one) for one in values], now
+        )
+
+    def tick(self, now: int = T0) -> list[FetchOrder]:
+        return [decode_order(output.value) for output in self.stage.tick(now).outputs]
+
+    def total(self, name: str) -> int:
+        return sum(counters.get(name, 0) for counters in self.stage.counters().values())
+
+
+def _record(topic: str, partition: int) -> Record:
+    return Record(topic, partition, 0, None, None, None, 0)
+
+
+@contextmanager
+def stage(**sections: dict[str, Any]) -> Iterator[Stage]:
+    with ExitStack() as stack:
+        made = FrontierStage(configure(**sections), PLACEMENT)
+        for partition in range(2):
+            rig = stack.enter_context(Rig())
+            made.assigned(
+                partition, Assignment(positions={"discovered": Position(0)}, ends={}, state=rig.replica.reader)
+            )
+        yield Stage(made)
+        made.close()
+
+
+def found(servers: int, urls: int) -> list[Discovered]:
+    return [links(f"s{n}.example", *(f"/{m}" for m in range(urls))) for n in range(servers)]
+
+
+def test_orders_go_to_the_partition_that_the_routing_names() -> None:
+    with stage() as one:
+        one.receive(*found(20, 1))
+        outputs = one.stage.tick(T0).outputs
+        assert len(outputs) == 20
+        for output in outputs:
+            order = decode_order(output.value)
+            assert (output.topic, output.partition) == ("schedule", PLACEMENT.partition(order.server))
+            assert order.policy == "host-hash"
+
+
+def test_a_paused_crawl_orders_nothing_waits_without_spinning_and_goes_on_when_resumed() -> None:
+    with stage() as one:
+        one.receive(*found(3, 1))
+        one.hear(Pause(paused=True))
+        assert one.tick() == []
+        assert one.stage.next_due_ms() is None
+        assert one.total("stopped") == 0
+        one.hear(Pause(paused=False))
+        assert len(one.tick()) == 3
+
+
+def test_a_paused_server_waits_and_the_others_go_on() -> None:
+    with stage() as one:
+        one.hear(Pause(paused=True, server="s1.example"))
+        one.receive(*found(3, 1))
+        assert sorted(order.server for order in one.tick()) == ["s0.example", "s2.example"]
+        one.hear(Pause(paused=False, server="s1.example"))
+        assert [order.server for order in one.tick()] == ["s1.example"]
+
+
+def test_the_pages_of_a_crawl_are_limited_exactly_over_all_partitions_and_failures_give_theirs_back() -> None:
+    with stage(crawl={"max_pages": 10}, retry={"attempts": 0}) as one:
+        one.receive(*found(8, 4))
+        orders = one.tick()
+        assert sum(len(order.urls) for order in orders) == 10
+        assert one.total("stopped") == 2, "both partitions say that a limit was reached"
+        one.receive(answer(orders[0], "address-refused"), *(answer(order) for order in orders[1:]))
+        again = one.tick()
+        assert sum(len(order.urls) for order in again) == len(orders[0].urls)
+        one.receive(*(answer(order) for order in again))
+        assert one.tick() == []
+        assert one.total("confirmed") == 10
+
+
+def test_limits_from_control_replace_the_configured_ones() -> None:
+    with stage(crawl={"max_pages": 1}) as one:
+        one.receive(*found(4, 1))
+        assert len(one.tick()) == 1
+        one.hear(Limits(max_pages=3))
+        assert len(one.tick()) == 2
+        one.hear(Limits(until_ms=T0 + 5))
+        assert len(one.tick(T0 + 4)) == 1
+        one.receive(links("late.example", "/"), now=T0 + 4)
+        assert one.tick(T0 + 5) == []
+        assert one.stage.next_due_ms() is not None, "leases still end"
+
+
+def test_refusals_are_told_once_a_checkpoint() -> None:
+    with stage(crawl={"max_depth": 1}) as one:
+        one.receive(*found(3, 5))
+        said = [decode_verdict(output.value) for output in one.stage.prepare()]
+        assert {(one.server, one.reason, one.count) for one in said} == {
+            (f"s{n}.example", "depth", 5) for n in range(3)
+        }
+        one.stage.committed()
+        assert one.stage.prepare() == []
+
+
+def test_a_revoked_partition_is_forgotten_with_all_that_was_pending() -> None:
+    with stage() as one:
+        one.receive(*found(10, 1))
+        one.stage.revoked(frozenset({0}))
+        assert set(one.stage.counters()) == {1}
+        assert {PLACEMENT.partition(order.server) for order in one.tick()} == {1}
