@@ -5,6 +5,7 @@ with the filter and the remembered links, once with both switched off.
 """
 
 import argparse
+import gc
 import json
 import os
 import platform
@@ -188,6 +189,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
+    # As the pipeline does for the stage.
+    gc.set_threshold(50_000, 20, 100)
     count, times = (1500, 3) if options.quick else (6000, 3)
     made, real, repeated = synthetic(count), python_documentation(min(count, 1000)), navigation_only(count)
     ours = best(through_the_stage, made, times)

@@ -42,6 +42,7 @@ def _frontier(config: Config, placement: Placement, session: Session, scratch: S
 
 
 def _extractor(config: Config, placement: Placement, session: Session, scratch: Scratch) -> Loop:
+    gc.set_threshold(50_000, 20, 100)
     stage = extractor.ExtractorStage(config, placement, scratch.folder / "filter", scratch.lasting)
     return StageLoop(stage, session, config.checkpoint, config_version=config.config_version)
 

@@ -23,7 +23,6 @@ from workers.extractor.scope import Scope
 from workers.extractor.tally import Example, Tally
 from workers.extractor.vouched import Vouched
 
-MOST_REDIRECTS: Final = 5
 PATHS_PER_RECORD: Final = 1000
 BYTES_PER_RECORD: Final = 512 * 1024
 
@@ -66,7 +65,9 @@ class Linker:
 
     def __init__(self, config: Config, scope: Scope, known: UrlFilter, tally: Tally) -> None:
         self.scope = scope
+        self._config = config
         self._rules = rules_of(config.url)
+        self._hastens = config.revisit.mode != "off"
         self._drop_nofollow = config.extract.nofollow == "drop"
         self._known = known
         self._hrefs = Hrefs(config.filter.hrefs)
@@ -76,7 +77,7 @@ class Linker:
 
     def redirect_server(self, facts: PageFacts, reading: Reading) -> str:
         """The server that a redirect within its limits leads to; empty: it is none."""
-        if reading.form != "redirect" or facts.redirects >= MOST_REDIRECTS:
+        if reading.form != "redirect" or facts.redirects >= self._config.frontier.max_redirects:
             return ""
         url = Joiner(reading.base, self._rules).join(reading.found[0].href)
         return "" if isinstance(url, Refusal) else url.server
@@ -174,7 +175,7 @@ class Linker:
         if link.kind == "redirect":
             if url.text == facts.url:
                 refusal = "redirect-to-self"
-            elif facts.redirects >= MOST_REDIRECTS:
+            elif facts.redirects >= self._config.frontier.max_redirects:
                 refusal = "redirect-limit"
         elif link.kind == "requisite":
             if refusal and self.scope.holds(facts.server):
@@ -196,7 +197,10 @@ class Linker:
         """What the frontier must be told, by server, scheme and kind."""
         domain = registered_domain(facts.server)
         groups: dict[tuple[str, str, str], list[Entry]] = {}
-        inside, outside, claim = _distance(facts, "a", True), _distance(facts, "a", False), self._known.claim
+        inside, outside = _distance(facts, "a", True), _distance(facts, "a", False)
+        near_inside, near_outside = self._near(facts.server, inside), self._near(facts.server, outside)
+        alike = not self._config.server
+        claim = self._known.claim
         nofollow = 0
         for entry in entries:
             group = entry.group
@@ -212,8 +216,11 @@ class Linker:
                 nofollow += entry.times
                 self._known.forget(entry)
                 continue
-            far = _distance(facts, kind, internal) if kind in _SPECIAL else inside if internal else outside
-            if claim(entry, entry.times, far.depth, far.hops, far.off_site):
+            if alike and kind not in _SPECIAL:
+                near = near_inside if internal else near_outside
+            else:
+                near = self._near(group.server, _distance(facts, kind, internal))
+            if claim(entry, entry.times, near) or (entry.lastmod_ms and self._hastens):
                 groups.setdefault((group.server, group.scheme, _KINDS.get(kind, "link")), []).append(entry)
         if nofollow:
             self._refuse(facts, "dropped", "rel-nofollow", nofollow)
@@ -221,6 +228,19 @@ class Linker:
             internal = chosen[0].group.domain == domain
             for piece in _pieces(chosen):
                 yield _record(facts, server, scheme, kind, piece, internal, now_ms)
+
+    def _near(self, server: str, far: Distance) -> bool:
+        """Whether the frontier will not refuse a URL for its distance."""
+        deepest, crawl, off_site = (
+            self._config.for_server(server).max_depth,
+            self._config.crawl,
+            self._config.frontier.max_off_site,
+        )
+        return (
+            (not deepest or far.depth <= deepest)
+            and (not crawl.max_hops or far.hops <= crawl.max_hops)
+            and (not off_site or far.off_site <= off_site)
+        )
 
     def _refuse(self, facts: PageFacts, kind: VerdictKind, reason: str, count: int, url: str = "") -> None:
         self._tally.add(facts.server, kind, reason, count, Example(url or facts.url, facts.lease))

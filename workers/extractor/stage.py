@@ -45,6 +45,7 @@ SPEC: Final = StageSpec(
 )
 
 PAGE_RULE: Final = "page"
+_NO_LIMIT: Final = 0xFFFF
 
 
 class ExtractorStage:
@@ -68,7 +69,7 @@ class ExtractorStage:
         self.known: Final = UrlFilter(settings, self._store)
         self.tally: Final = Tally(placement, config.config_version)
         self._linker = Linker(config, Scope(config), self.known, self.tally)
-        self._repetitions = Repetitions(config.filter.flush_s, config.filter.flush_urls)
+        self._repetitions = Repetitions(config.filter.flush_s, config.filter.flush_urls, self._deepest)
         self._settings = ReadSettings.of(config)
         self._has_items = any_of([rule.match for rule in config.item])
         processes = config.extract.processes
@@ -224,6 +225,10 @@ class ExtractorStage:
             if self._warm:
                 self._store.put_mark(Mark(self._config.config_version, self._positions, splits))
             self._store.close()
+
+    def _deepest(self, server: str) -> int | None:
+        """Requisites from outside of the scope are fetched, but nothing more is told of their servers."""
+        return (self._config.for_server(server).max_depth or _NO_LIMIT) if self._linker.scope.holds(server) else None
 
     def _start(self) -> None:
         """Before the first page: what the filter knew when this crawl was last stopped, if it is still that crawl."""

@@ -23,10 +23,10 @@ def store(tmp_path: Path) -> Iterator[GroupStore]:
     opened.close()
 
 
-def sent(known: UrlFilter, *paths: str, depth: int = 1, hops: int = 1) -> list[str]:
+def sent(known: UrlFilter, *paths: str, near: bool = True) -> list[str]:
     """A page with these links: the paths that the frontier is told of."""
     entries = [known.find("http", SERVER, path) for path in paths]
-    told = [entry.path for entry in entries if known.claim(entry, 1, depth, hops, 0)]
+    told = [entry.path for entry in entries if known.claim(entry, 1, near)]
     known.end_page()
     return told
 
@@ -52,18 +52,25 @@ def test_what_was_not_committed_is_sent_again() -> None:
     assert sent(known, "/a", "/b") == ["/b"]
 
 
-def test_a_url_met_nearer_to_its_seed_is_sent_again_until_it_was_fetched() -> None:
+def test_a_url_met_within_the_limits_is_sent_though_it_was_sent_from_beyond_them() -> None:
     known = small()
-    sent(known, "/a", depth=5, hops=5)
+    assert sent(known, "/a", near=False) == ["/a"]
     known.committed()
-    assert sent(known, "/a", depth=6, hops=5) == []
-    assert sent(known, "/a", depth=3, hops=5) == ["/a"]
+    assert sent(known, "/a", near=False) == []
+    assert sent(known, "/a") == ["/a"]
     known.dropped()
-    assert sent(known, "/a", depth=4, hops=4) == ["/a"]
+    assert sent(known, "/a") == ["/a"]
     known.committed()
-    assert sent(known, "/a", depth=4, hops=4) == []
+    assert sent(known, "/a") == []
+    assert sent(known, "/a", near=False) == []
+
+
+def test_a_url_that_was_fetched_was_not_refused() -> None:
+    known = small()
+    sent(known, "/a", near=False)
+    known.committed()
     known.fetched("http", SERVER, "/a")
-    assert sent(known, "/a", depth=1, hops=0) == []
+    assert sent(known, "/a") == []
 
 
 def test_fetching_moves_a_url_from_visiting_to_visited() -> None:
@@ -88,8 +95,8 @@ def test_schemes_and_servers_are_told_apart() -> None:
     known = small()
     sent(known, "/a")
     known.committed()
-    assert known.claim(known.find("https", SERVER, "/a"), 1, 1, 1, 0)
-    assert known.claim(known.find("http", "other.example", "/a"), 1, 1, 1, 0)
+    assert known.claim(known.find("https", SERVER, "/a"), 1, True)
+    assert known.claim(known.find("http", "other.example", "/a"), 1, True)
 
 
 def test_what_leaves_the_memory_comes_back_from_the_store_with_its_directory(store: GroupStore) -> None:
@@ -196,30 +203,30 @@ class FilterModel(RuleBasedStateMachine):
         self._folder = tempfile.TemporaryDirectory()
         self.store = GroupStore(Path(self._folder.name) / "store")
         self.known = UrlFilter(FilterSettings(capacity=24, exchange=0.3, store_urls=150), self.store)
-        self.frontier: dict[str, int] = {}
-        self.emitted: dict[str, int] = {}
+        self.frontier: dict[str, bool] = {}
+        """Path to whether it was sent from within the limits."""
+        self.emitted: dict[str, bool] = {}
 
     paths = st.builds("/{}/{}".format, st.integers(0, 5), st.integers(0, 40))
 
-    @rule(paths=st.lists(paths, max_size=30, unique=True), depth=st.integers(1, 4))
-    def page(self, paths: list[str], depth: int) -> None:
+    @rule(paths=st.lists(paths, max_size=30, unique=True), near=st.booleans())
+    def page(self, paths: list[str], near: bool) -> None:
         entries = [self.known.find("http", SERVER, path) for path in paths]
         for entry in entries:
             assert entry.state != GONE
-            if self.known.claim(entry, 1, depth, depth, 0):
-                self.emitted[entry.path] = min(depth, self.emitted.get(entry.path, 99))
+            if self.known.claim(entry, 1, near):
+                self.emitted[entry.path] = near or self.emitted.get(entry.path, False)
             else:
-                least = min(self.emitted.get(entry.path, 99), self.frontier.get(entry.path, 99))
-                assert least <= depth, (
-                    "known means that it was sent at least as near, in this transaction or a committed one"
-                )
+                sent = [where[entry.path] for where in (self.emitted, self.frontier) if entry.path in where]
+                assert sent, "known means that it was sent, in this transaction or a committed one"
+                assert not near or any(sent), "and that it was not only sent from beyond the limits"
         self.known.end_page()
 
     @rule()
     def commit(self) -> None:
         self.known.committed()
-        for path, depth in self.emitted.items():
-            self.frontier[path] = min(depth, self.frontier.get(path, 99))
+        for path, near in self.emitted.items():
+            self.frontier[path] = near or self.frontier.get(path, False)
         self.emitted = {}
 
     @rule()
@@ -233,7 +240,7 @@ class FilterModel(RuleBasedStateMachine):
         path = data.draw(st.sampled_from(sorted(self.frontier)))
         self.known.fetched("http", SERVER, path)
         self.known.end_page()
-        self.frontier[path] = 0
+        self.frontier[path] = True
 
     @rule()
     def clear(self) -> None:

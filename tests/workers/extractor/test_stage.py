@@ -258,3 +258,19 @@ def test_a_restart_remembers_only_where_the_crawl_stands_as_it_did(tmp_path: Pat
 
 def _at(offset: int) -> Assignment:
     return Assignment(positions={"pages": Position(offset)}, ends={"pages": offset}, state=None)
+
+
+def test_a_url_beyond_the_limits_is_sent_again_when_a_shorter_way_is_found(tmp_path: Path) -> None:
+    with staged(tmp_path, "crawl.max_depth = 3\ncrawl.max_hops = 9") as stage:
+        for depth, hops, sent in ((3, 1, 1), (5, 1, 0), (2, 9, 0), (2, 8, 1), (1, 1, 0)):
+            stage.page("<a href=/a>x</a>", url=f"http://h.example/{depth}-{hops}", depth=depth, hops=hops).commit()
+            assert len(stage.urls()) == sent, (depth, hops)
+
+
+def test_a_sitemap_tells_of_changes_to_known_urls_where_pages_are_visited_again(tmp_path: Path) -> None:
+    sitemap = b"<urlset><url><loc>http://h.example/a</loc><lastmod>2024-01-01</lastmod></url></urlset>"
+    for mode, sent in (("off", 0), ("fixed", 1)):
+        with staged(tmp_path, f'revisit.mode = "{mode}"') as stage:
+            stage.page("<a href=/a>x</a>").commit().urls()
+            stage.page(sitemap, url="http://h.example/s.xml", headers=(("Content-Type", "text/xml"),))
+            assert len(stage.urls()) == sent

@@ -9,8 +9,8 @@ Three things make a hit safe, so that "known" always means that the frontier has
 
 - An entry counts from the transaction on that emits it: for that transaction's own pages at once, for others when it is
   committed. What was dropped is forgotten.
-- A URL that was sent with a greater depth, or more hops, than it is met with now may have been refused for that, so it
-  is sent again. One that was fetched was not refused.
+- A URL that was sent from beyond a limit of depth, hops or redirects was refused for that, and is not known to the frontier;
+  met within the limits it is sent again. Whatever else the frontier refuses, it remembers.
 - Everything else (eviction, a crash, an emptied store) only forgets.
 """
 
@@ -66,8 +66,8 @@ class FilterCounts(Struct):
     """…and found in the store."""
     sent: int = 0
     """URLs that were not known."""
-    sent_closer: int = 0
-    """URLs sent again because they are nearer to a seed than was known."""
+    sent_nearer: int = 0
+    """URLs sent again because they were met within the limits for the first time."""
     evicted: int = 0
     loaded: int = 0
     exchanges: int = 0
@@ -84,7 +84,7 @@ class UrlFilter:
         self._splits: set[GroupKey] = set()
         self._pending: list[Entry] = []
         self._met: list[tuple[Entry, int]] = []
-        self._closer: list[tuple[Entry, int, int, int]] = []
+        self._nearer: list[Entry] = []
         self._stored = 0
         self.size = 0
         self.counts: Final = FilterCounts()
@@ -108,26 +108,26 @@ class UrlFilter:
             entry = self._add(group or self._new_group(key), path)
         return entry
 
-    def claim(self, entry: Entry, times: int, depth: int, hops: int, off_site: int) -> bool:
-        """A page of this distance links to the URL: whether the frontier must be told."""
+    def claim(self, entry: Entry, times: int, near: bool) -> bool:
+        """A page links to the URL, ``near``: within the limits of distance. Whether the frontier must be told."""
         state = entry.state
         if state == FRESH:
             entry.state = PENDING
-            entry.depth, entry.hops, entry.off_site = depth, hops, off_site
+            entry.near = near
             entry.heat = 1
             self._pending.append(entry)
             self.counts.sent += 1
             return True
-        if state == VISITED or (entry.depth <= depth and entry.hops <= hops and entry.off_site <= off_site):
+        if entry.near or state == VISITED or not near:
             if entry.heat < HOTTEST:
                 entry.heat += 1
             self._met.append((entry, times))
             self.counts.hits += 1
             return False
-        self._closer.append((entry, entry.depth, entry.hops, entry.off_site))
-        entry.depth, entry.hops = min(entry.depth, depth), min(entry.hops, hops)
-        entry.off_site = min(entry.off_site, off_site)
-        self.counts.sent_closer += 1
+        entry.near = True
+        entry.stored = False
+        self._nearer.append(entry)
+        self.counts.sent_nearer += 1
         return True
 
     def forget(self, entry: Entry) -> None:
@@ -173,7 +173,7 @@ class UrlFilter:
         for entry, times in met:
             entry.repeats += times
             entry.stored = False
-        self._pending, self._met, self._closer = [], [], []
+        self._pending, self._met, self._nearer = [], [], []
         self.end_page()
         return met
 
@@ -182,9 +182,9 @@ class UrlFilter:
         for entry in self._pending:
             if entry.state == PENDING:
                 self._remove(entry)
-        for entry, depth, hops, off_site in reversed(self._closer):
-            entry.depth, entry.hops, entry.off_site = depth, hops, off_site
-        self._pending, self._met, self._closer = [], [], []
+        for entry in self._nearer:
+            entry.near = False
+        self._pending, self._met, self._nearer = [], [], []
 
     def clear(self) -> None:
         """Forget everything but what is pending."""
@@ -272,9 +272,7 @@ class UrlFilter:
             path=one.path,
             state=VISITED if one.visited else VISITING,
             repeats=one.repeats,
-            depth=one.depth,
-            hops=one.hops,
-            off_site=one.off_site,
+            near=one.near,
             stored=True,
         )
         (group.visited if one.visited else group.visiting)[one.path] = entry
@@ -366,7 +364,7 @@ class UrlFilter:
 
 
 def _stored(entry: Entry) -> Stored:
-    return Stored(entry.path, entry.state == VISITED, entry.repeats, entry.depth, entry.hops, entry.off_site)
+    return Stored(entry.path, entry.state == VISITED, entry.repeats, entry.near)
 
 
 def _within(key: GroupKey, split: GroupKey) -> bool:

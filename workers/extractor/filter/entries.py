@@ -69,10 +69,8 @@ class Entry(Target, eq=False, gc=False, kw_only=True):
     """How often it was met again, committed pages only."""
     heat: int = 0
     """Recent hits, halved at each turn of the clock; 0: leaves first."""
-    depth: int = 0
-    """The least of what was sent to the frontier, here and in the next two."""
-    hops: int = 0
-    off_site: int = 0
+    near: bool = False
+    """Whether it was sent from within the crawl's limits of distance, so that the frontier did not refuse it for that."""
     stored: bool = False
     """Whether the store has it too, as it is."""
 
@@ -91,9 +89,7 @@ class Stored(Struct, array_like=True, gc=False):
     path: str
     visited: bool
     repeats: int
-    depth: int
-    hops: int
-    off_site: int
+    near: bool
 
 
 def new_group(key: GroupKey) -> Group:

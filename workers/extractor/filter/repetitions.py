@@ -1,10 +1,10 @@
 """How often known URLs were met: gathered here, and sent to the frontier as one record for each server now and then."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from schemas.discovered import Discovered
-from workers.extractor.filter.entries import Entry
+from workers.extractor.filter.entries import VISITED, Entry
 
 MOST_GATHERED: Final = 100_000
 """URLs between two reports; counts of further ones are added up in ``lost``."""
@@ -13,9 +13,11 @@ MOST_GATHERED: Final = 100_000
 class Repetitions:
     """Counts of committed pages only; a report counts as sent when it is committed."""
 
-    def __init__(self, interval_s: float, urls_per_server: int) -> None:
+    def __init__(self, interval_s: float, urls_per_server: int, deepest: Callable[[str], int | None]) -> None:
+        """``deepest`` gives the greatest depth that a server's URLs may have; None: the server is not reported on."""
         self._interval_ms = int(interval_s * 1000)
         self._urls_per_server = urls_per_server
+        self._deepest = deepest
         self._gathered: dict[Entry, int] = {}
         self._reported: dict[Entry, int] = {}
         self._last_ms = 0
@@ -27,6 +29,9 @@ class Repetitions:
             return
         gathered = self._gathered
         for entry, times in met:
+            if not (entry.near or entry.state == VISITED):
+                # It was refused for its distance, and a report must not bring it in.
+                continue
             if entry in gathered:
                 gathered[entry] += times
             elif len(gathered) < MOST_GATHERED:
@@ -50,6 +55,9 @@ class Repetitions:
         for entry, times in self._reported.items():
             servers.setdefault((entry.group.scheme, entry.group.server), []).append((times, entry))
         for (scheme, server), found in servers.items():
+            deepest = self._deepest(server)
+            if deepest is None:
+                continue
             found.sort(key=lambda one: -one[0])
             chosen = found[: self._urls_per_server]
             yield Discovered(
@@ -58,10 +66,8 @@ class Repetitions:
                 scheme="http" if scheme == "http" else "https",
                 kind="repetition",
                 counts=tuple(times for times, _ in chosen),
-                # None of them may be admitted by this: what was refused for its distance is as far as it was.
-                depth=max(entry.depth for _, entry in chosen) or 1,
-                hops=max(entry.hops for _, entry in chosen),
-                off_site=max(entry.off_site for _, entry in chosen),
+                # The first discovery fixes the depth, and this one must not seem to come from nearer.
+                depth=deepest,
                 found_ms=now_ms,
             )
 
