@@ -68,7 +68,7 @@ def crawl(known: UrlFilter, pages: Sequence[tuple[str, list[str]]]) -> Pass:
         known.fetched("http", "site.example", path)
         entries = [known.find("http", "site.example", target) for target in targets]
         for entry in entries:
-            known.claim(entry, 1, True)
+            known.claim(entry, True)
         known.end_page()
         links += len(targets)
         if number % PAGES_PER_COMMIT == 0:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from gregor.config import Config
 from gregor.url.canonical import Refusal, Url
 from gregor.url.domain import registered_domain
-from gregor.url.links import Joiner
+from gregor.url.links import Joiner, without_fragment
 from gregor.url.rules import rules_of
 from schemas.discovered import Discovered, LinkKind
 from schemas.pages import PageFacts
@@ -69,6 +69,7 @@ class Linker:
         self._rules = rules_of(config.url)
         self._hastens = config.revisit.mode != "off"
         self._drop_nofollow = config.extract.nofollow == "drop"
+        self._counts_links = "links" in config.extract.page_facts
         self._known = known
         self._hrefs = Hrefs(config.filter.hrefs)
         self._tally = tally
@@ -126,18 +127,19 @@ class Linker:
         # The hot loop: a navigation link costs one look-up.
         for link in found:
             href = link.href
-            cut = href.find("#")
-            if cut >= 0 and (cut == 0 or href[cut - 1] > " "):
-                href = href[:cut]
-            target = known.get(href) or own.get(href)
+            target = known.get(href)
             if target is None or target.state == GONE or link.kind in _SPECIAL:
-                target = self._resolve(facts, reading, joiner, known, own, href, link)
+                href = without_fragment(href)
+                target = known.get(href) or own.get(href)
+                if target is None or target.state == GONE or link.kind in _SPECIAL:
+                    target = self._resolve(facts, reading, joiner, known, own, href, link)
             if target.state == REFUSED:
                 counts.refused += 1
                 self._refuse_link(facts, target)
             elif target.mark != mark:
                 target.mark, target.times, target.rel, target.kind = mark, 1, link.rel, link.kind
-                target.lastmod_ms = link.lastmod_ms
+                if link.lastmod_ms or target.lastmod_ms:
+                    target.lastmod_ms = link.lastmod_ms
                 entries.append(target)  # type: ignore[arg-type]
             else:
                 # A URL is nofollow only if every link to it is, and a requisite only if none of them is more.
@@ -200,16 +202,19 @@ class Linker:
         inside, outside = _distance(facts, "a", True), _distance(facts, "a", False)
         near_inside, near_outside = self._near(facts.server, inside), self._near(facts.server, outside)
         alike = not self._config.server
-        claim = self._known.claim
         nofollow = 0
         for entry in entries:
+            if entry.near and not self._counts_links and not entry.rel and not entry.lastmod_ms:
+                # The most frequent case by far needs nothing of what follows.
+                self._known.hit(entry)
+                continue
             group = entry.group
             internal = group.domain == domain
+            kind = entry.kind
             if internal:
                 counts.internal += 1
             else:
                 counts.external += 1
-            kind = entry.kind
             if kind == "canonical":
                 counts.canonical = f"{group.scheme}://{group.server}{entry.path}"
             if entry.rel and self._drop_nofollow:
@@ -220,7 +225,7 @@ class Linker:
                 near = near_inside if internal else near_outside
             else:
                 near = self._near(group.server, _distance(facts, kind, internal))
-            if claim(entry, entry.times, near) or (entry.lastmod_ms and self._hastens):
+            if self._known.claim(entry, near) or (entry.lastmod_ms and self._hastens):
                 groups.setdefault((group.server, group.scheme, _KINDS.get(kind, "link")), []).append(entry)
         if nofollow:
             self._refuse(facts, "dropped", "rel-nofollow", nofollow)

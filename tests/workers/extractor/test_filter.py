@@ -26,7 +26,9 @@ def store(tmp_path: Path) -> Iterator[GroupStore]:
 def sent(known: UrlFilter, *paths: str, near: bool = True) -> list[str]:
     """A page with these links: the paths that the frontier is told of."""
     entries = [known.find("http", SERVER, path) for path in paths]
-    told = [entry.path for entry in entries if known.claim(entry, 1, near)]
+    for entry in entries:
+        entry.times = 1
+    told = [entry.path for entry in entries if known.claim(entry, near)]
     known.end_page()
     return told
 
@@ -95,8 +97,8 @@ def test_schemes_and_servers_are_told_apart() -> None:
     known = small()
     sent(known, "/a")
     known.committed()
-    assert known.claim(known.find("https", SERVER, "/a"), 1, True)
-    assert known.claim(known.find("http", "other.example", "/a"), 1, True)
+    assert known.claim(known.find("https", SERVER, "/a"), True)
+    assert known.claim(known.find("http", "other.example", "/a"), True)
 
 
 def test_what_leaves_the_memory_comes_back_from_the_store_with_its_directory(store: GroupStore) -> None:
@@ -214,7 +216,7 @@ class FilterModel(RuleBasedStateMachine):
         entries = [self.known.find("http", SERVER, path) for path in paths]
         for entry in entries:
             assert entry.state != GONE
-            if self.known.claim(entry, 1, near):
+            if self.known.claim(entry, near):
                 self.emitted[entry.path] = near or self.emitted.get(entry.path, False)
             else:
                 sent = [where[entry.path] for where in (self.emitted, self.frontier) if entry.path in where]

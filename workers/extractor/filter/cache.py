@@ -108,27 +108,30 @@ class UrlFilter:
             entry = self._add(group or self._new_group(key), path)
         return entry
 
-    def claim(self, entry: Entry, times: int, near: bool) -> bool:
-        """A page links to the URL, ``near``: within the limits of distance. Whether the frontier must be told."""
-        state = entry.state
-        if state == FRESH:
+    def claim(self, entry: Entry, near: bool) -> bool:
+        """A page links to the URL ``entry.times`` times, ``near``: within the limits of distance. Whether the frontier must be told."""
+        if entry.state == FRESH:
             entry.state = PENDING
             entry.near = near
             entry.heat = 1
             self._pending.append(entry)
             self.counts.sent += 1
             return True
-        if entry.near or state == VISITED or not near:
-            if entry.heat < HOTTEST:
-                entry.heat += 1
-            self._met.append((entry, times))
-            self.counts.hits += 1
+        if entry.near or not near:
+            self.hit(entry)
             return False
         entry.near = True
         entry.stored = False
         self._nearer.append(entry)
         self.counts.sent_nearer += 1
         return True
+
+    def hit(self, entry: Entry) -> None:
+        """The same for an entry that is ``near``, and so known for certain."""
+        if entry.heat < HOTTEST:
+            entry.heat += 1
+        self._met.append((entry, entry.times))
+        self.counts.hits += 1
 
     def forget(self, entry: Entry) -> None:
         """A FRESH entry that is not to be sent after all."""
@@ -159,6 +162,7 @@ class UrlFilter:
             entry = Entry(group=group, path=path)
         # Also one that is pending: it stays known if the transaction is dropped.
         entry.state = VISITED
+        entry.near = True
         entry.stored = False
         group.visited[path] = entry
 
@@ -183,7 +187,7 @@ class UrlFilter:
             if entry.state == PENDING:
                 self._remove(entry)
         for entry in self._nearer:
-            entry.near = False
+            entry.near = entry.state == VISITED
         self._pending, self._met, self._nearer = [], [], []
 
     def clear(self) -> None:

@@ -70,7 +70,7 @@ class Entry(Target, eq=False, gc=False, kw_only=True):
     heat: int = 0
     """Recent hits, halved at each turn of the clock; 0: leaves first."""
     near: bool = False
-    """Whether it was sent from within the crawl's limits of distance, so that the frontier did not refuse it for that."""
+    """Whether it was sent from within the crawl's limits of distance, or fetched: the frontier did not refuse it for that."""
     stored: bool = False
     """Whether the store has it too, as it is."""
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from schemas.discovered import Discovered
-from workers.extractor.filter.entries import VISITED, Entry
+from workers.extractor.filter.entries import Entry
 
 MOST_GATHERED: Final = 100_000
 """URLs between two reports; counts of further ones are added up in ``lost``."""
@@ -29,7 +29,7 @@ class Repetitions:
             return
         gathered = self._gathered
         for entry, times in met:
-            if not (entry.near or entry.state == VISITED):
+            if not entry.near:
                 # It was refused for its distance, and a report must not bring it in.
                 continue
             if entry in gathered:
