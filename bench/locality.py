@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from bench import report
-from bench.engines.provision import Missing, can_install, install
+from bench.engines.provision import Missing, can_install, install, run
 from gregor.url.links import join_many
 from workers.extractor.links import extract
 
@@ -132,4 +132,4 @@ def line(row: Locality) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

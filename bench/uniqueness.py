@@ -22,6 +22,7 @@ import msgspec
 from bench import report
 from bench.engines.berkeleydb import berkeleydb
 from bench.engines.catalogue import ENGINES, MOST_BATCH, MOST_STORED
+from bench.engines.provision import run
 from bench.measure import Row, measure_apart
 from bench.workload import BETA
 
@@ -184,4 +185,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

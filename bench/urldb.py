@@ -33,6 +33,7 @@ from bench.engines.blocks import Blocks
 from bench.engines.interface import BulkLoading, UniquenessEngine, Urls
 from bench.engines.postgres import Postgres
 from bench.engines.postgres_server import PostgresServer
+from bench.engines.provision import run
 from bench.engines.rocksdb_keys import RocksDbKeys
 from bench.measure import cpu_s
 from bench.plot import Axes, lines
@@ -231,4 +232,4 @@ def beside(plot: Path) -> Path:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -24,6 +24,7 @@ from bench import report
 from bench.engines.blocks import Blocks
 from bench.engines.drum import Drum
 from bench.engines.interface import UniquenessEngine
+from bench.engines.provision import run
 from bench.engines.text import URL_BYTES, with_texts
 from bench.engines.veuniq import Veuniq
 from bench.measure import Meter, Row, fill, memory_mb
@@ -224,4 +225,4 @@ def summary(sizes: Sequence[int], growth: Mapping[Setting, Row]) -> dict[str, ob
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -69,6 +69,10 @@ class PostgresServer:
     def address(self) -> str:
         return f"host={self.folder} user=bench dbname=postgres"
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def traffic(self) -> Stats:
         """Bytes that all of the server's processes, also those that ended, have read and written."""
         read = written = 0

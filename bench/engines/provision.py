@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +30,15 @@ def need(what: str, packages: tuple[str, ...], find: Callable[[], T | None]) -> 
             f"expected {what}, found none", remedy=f"install it (on Debian: apt-get install {' '.join(packages)})"
         )
     return found
+
+
+def run(main: Callable[[], None]) -> None:
+    """A benchmark whose needs are not met ends with their sentence instead of a traceback."""
+    try:
+        main()
+    except GregorError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
 
 
 def can_install() -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.engines import provision
 from bench.engines.berkeleydb import BerkeleyDb
 from bench.engines.blocks import Blocks
 from bench.engines.drum import Drum
@@ -148,3 +149,26 @@ def test_texts_are_as_long_as_the_papers_and_tell_urls_apart() -> None:
     assert len(np.unique(texts)) == len(np.unique(url_hashes(batch.server_hashes, batch.fingerprints)))
     assert with_texts(with_texts(batch)).texts is not None
     assert texts[0].startswith(b"http://")
+
+
+def test_what_cannot_be_had_is_asked_for_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(provision, "can_install", lambda: False)
+    with pytest.raises(SystemExit) as ended:
+        provision.run(lambda: provision.need("a database", ("some-package",), lambda: None))
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "expected a database, found none; install it (on Debian: apt-get install some-package)\n"
+    )
+
+
+def test_the_postgres_server_is_nobody_elses_and_leaves_nothing_behind() -> None:
+    started = PostgresServer()
+    status = Path(f"/proc/{started.pid}/status").read_text()
+    owner = int(status.partition("Uid:")[2].split()[0])
+    assert owner != 0
+    assert started.folder.stat().st_mode & 0o077 == 0
+    started.stop()
+    assert not started.folder.exists()
+    assert not Path(f"/proc/{started.pid}").exists()
