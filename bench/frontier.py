@@ -223,7 +223,7 @@ def main() -> None:
     gc.set_threshold(50_000, 20, 100)
     folder = Path(tempfile.mkdtemp(prefix="gregor-bench-"))
     try:
-        command = [sys.executable, "-m", "bench.frontier", "--servers", str(servers), "--urls", str(urls)]
+        command = [sys.executable, __file__, "--servers", str(servers), "--urls", str(urls)]
         began = time.perf_counter()
         subprocess.run([*command, "--fill", str(folder / "state")], check=True)
         filled_s = time.perf_counter() - began

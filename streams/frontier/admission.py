@@ -10,12 +10,13 @@ from typing import Final
 
 import numpy as np
 
+from gregor.url.canonical import Url, split
 from gregor.url.domain import registered_domain
 from schemas.discovered import Discovered
 from streams.frontier import hasten, promotion, traps
 from streams.frontier.arrivals import Arrivals, gather
 from streams.frontier.books import Books
-from streams.frontier.entry import head_of
+from streams.frontier.entry import Scheme, head_of
 from streams.frontier.scope import widens
 from streams.frontier.server import IN_SCOPE, LiveServer
 from streams.frontier.uniqueness.facts import UrlState
@@ -144,7 +145,8 @@ def _sift(books: Books, live: LiveServer, found: Discovered, first: int, new: li
         for index in new
         if len(path := paths[index - first]) > longest or path.count("/") > slashes or "?" in path or path[:1] != "/"
     ]
-    if not suspicious and not budget and not record.directories:
+    strange = not record.next_ms and not is_server(found.server, found.scheme)
+    if not suspicious and not budget and not record.directories and not strange:
         return new, []
     domain = registered_domain(found.server) if books.config.partitions.partition_by == "domain" else ""
     room = _room(books, record.admitted, budget, domain)
@@ -152,7 +154,9 @@ def _sift(books: Books, live: LiveServer, found: Discovered, first: int, new: li
     refused: list[int] = []
     for index in new:
         path = paths[index - first]
-        reason = traps.reason(settings, record, path) or ("budget" if len(wanted) >= room else "")
+        reason = "invalid" if strange else traps.reason(settings, record, path)
+        if not reason and len(wanted) >= room:
+            reason = "budget"
         if reason:
             refused.append(index)
             books.count(f"refused_{reason}")
@@ -162,6 +166,12 @@ def _sift(books: Books, live: LiveServer, found: Discovered, first: int, new: li
     if domain and budget:
         books.domain_admits(domain, len(wanted))
     return wanted, refused
+
+
+def is_server(server: str, scheme: Scheme) -> bool:
+    """Whether the server is spelt as our own URLs spell it: a record may come from anybody, and parsers stumble over less."""
+    url = split(f"{scheme}://{server}/")
+    return isinstance(url, Url) and url.server == server and url.path == "/"
 
 
 def _room(books: Books, admitted: int, budget: int, domain: str) -> int:

@@ -11,7 +11,7 @@ from streams.frontier.books import Books
 from streams.frontier.entry import attempts_of, extra_of, is_url, path_of, scheme_of, with_attempts, with_extra
 from streams.frontier.finals import drop, settle
 from streams.frontier.later import RETRY, VISIT, Visit, Waiting
-from streams.frontier.leases import Lease
+from streams.frontier.leases import LONGEST_WAIT_MS, Lease
 from streams.frontier.politeness import delay_of, next_request_ms, response_ms
 from streams.frontier.queue import Entry
 from streams.frontier.retries import Fate, fate_of
@@ -33,10 +33,11 @@ def confirm(books: Books, fetched: Fetched, now_ms: int) -> int:
     books.leases.end(live, lease)
     live.record.in_flight -= 1
     _note_wait(books, lease, fetched)
-    _judge_server(books, live, lease.kind, fetched, now_ms)
     if lease.kind == "robots":
+        # Before the server is judged: a Crawl-delay holds from the request for robots.txt on.
         robots.learn(books.config, live, fetched, lease.schemes, now_ms)
-    else:
+    _judge_server(books, live, lease.kind, fetched, now_ms)
+    if lease.kind == "pages":
         _confirm_urls(books, live, lease, fetched, now_ms)
     books.servers.place(live, now_ms)
     return max(1, len(lease.entries))
@@ -46,7 +47,7 @@ def _note_wait(books: Books, lease: Lease, fetched: Fetched) -> None:
     """How long orders wait for a fetcher: a moving average, for the deadlines of the next ones."""
     began = fetched.started_ms or fetched.received_ms
     if began:
-        waited = max(0, began - lease.created_ms)
+        waited = min(max(0, began - lease.created_ms), LONGEST_WAIT_MS)
         books.facts.wait_ms += (waited - books.facts.wait_ms) // 8
 
 

@@ -23,6 +23,7 @@ from schemas.fetched import Fetched, FetchResult
 MORE_FOR_THE_SERVER: Final = 3
 """How many times as often a URL is tried when it was the server that had enough."""
 GROWTH: Final = 4
+LONGEST_RETRY_AFTER_MS: Final = 7 * 24 * 3600 * 1000
 
 
 class Fate(Enum):
@@ -75,7 +76,7 @@ def server_failed(fetched: Fetched) -> bool:
 
 
 def retry_after_ms(fetched: Fetched) -> int:
-    return max((one.retry_after_ms for one in fetched.results), default=0)
+    return min(max((one.retry_after_ms for one in fetched.results), default=0), LONGEST_RETRY_AFTER_MS)
 
 
 def wait_ms(settings: Retry, attempt: int, who: bytes) -> int:

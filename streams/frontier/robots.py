@@ -20,6 +20,8 @@ PARSED: Final = 1024
 """Sets of rules that stay parsed."""
 LAST_COPY_MS: Final = 3600 * 1000
 """For how long the last good copy is used before the file is tried again."""
+LONGEST_DELAY_MS: Final = 10**12
+"""Thirty years: of any length that can be counted."""
 ROBOTS_PATH: Final = "/robots.txt"
 
 
@@ -57,7 +59,7 @@ def _accept(config: Config, live: LiveServer, found: RobotsRules, now_ms: int) -
     origin = live.origin(found.scheme)
     origin.verdict = found.verdict
     origin.fetched_ms = now_ms
-    origin.delay_ms = max(0, found.crawl_delay_ms)
+    origin.delay_ms = min(max(0, found.crawl_delay_ms), LONGEST_DELAY_MS)
     _prolong(config, live, found.scheme, now_ms)
     key = _key(live, found.scheme)
     if found.verdict == "rules":

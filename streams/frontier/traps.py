@@ -89,7 +89,7 @@ def note_pages(record: Server, pages: Sequence[tuple[str, str]]) -> None:
                 near = {}
                 continue
             near[directory] = facts
-        seen = int(digest[:8], 16)
+        seen = _number(digest)
         facts[_PAGES] += 1
         if seen in facts[_DIGESTS:]:
             facts[_SAME] += 1
@@ -111,6 +111,14 @@ def _facts(record: Server, directory: str) -> list[int] | None:
             if known[_PAGES] > 1
         }
     return facts
+
+
+def _number(digest: str) -> int:
+    """The first bits of a digest; a record may come from anybody, and hold something else."""
+    try:
+        return int(digest[:8], 16)
+    except ValueError:
+        return xxh3_64_intdigest(digest.encode()) & _HASH
 
 
 def _key(directory: str) -> int:

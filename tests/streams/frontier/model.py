@@ -258,13 +258,12 @@ class Model:
             return
         order = self._end(fetched.lease)
         server = self.books.servers[order.server]
-        self._judge(order, server, fetched, now)
         results: dict[tuple[str, str], FetchResult] = {(one.scheme, one.path): one for one in fetched.results}
         if order.kind == "robots":
             for asked in order.urls:
                 result = results.get((asked.scheme, asked.path))
                 self._learn(order.server, server, asked.scheme, fetched, result, now)
-            return
+        self._judge(order, server, fetched, now)
         for url in self._urls(order):
             self._settle(url, results.get(url.key[1:]), now)
 

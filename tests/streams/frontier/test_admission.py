@@ -157,8 +157,10 @@ def test_a_trap_cannot_flood_the_verdicts_and_the_counts_stay_exact() -> None:
 
 def test_a_record_with_an_impossible_server_name_is_refused() -> None:
     with Rig() as rig:
-        rig.frontier.discover([links("", "/"), links("a\0b", "/"), links("x" * 400, "/")], T0)
-        assert refused(rig) == {"invalid": 3}
+        names = ("", "a\0b", "x" * 400, "[", "UPPER.example", "a b", "user@host", "h:80", "h/path")
+        rig.frontier.discover([links(name, "/") for name in names], T0)
+        assert refused(rig) == {"invalid": len(names)}
+        assert rig.frontier.release(T0) == []
         rig.commit()
         rig.move()
 

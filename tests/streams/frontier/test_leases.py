@@ -101,3 +101,21 @@ def test_an_abort_gives_the_leases_and_queues_of_the_last_checkpoint_back() -> N
         assert rig.frontier.release(T0) == []
         rig.frontier.confirm(answer(orders["a.example"]), T0)
         assert rig.counters["confirmed"] == 1
+
+
+def test_impossible_numbers_in_a_result_break_nothing() -> None:
+    with Rig(configure(robots={"obey": True})) as rig:
+        from msgspec.structs import replace
+
+        from tests.streams.frontier.rig import rules
+
+        rig.frontier.discover([links("a.example", "/1", "/2"), links("b.example", "/1")], T0)
+        asked = {order.server: order for order in rig.frontier.release(T0)}
+        rig.frontier.confirm(rules(asked["a.example"], delay_ms=2**62), T0)
+        rig.frontier.confirm(rules(asked["b.example"], delay_ms=-5), T0)
+        (order,) = rig.frontier.release(T0)
+        strange = answer(order, "rate-limited", retry_after_ms=2**62, started_ms=2**62, digest="not hex")
+        rig.frontier.confirm(replace(strange, finished_ms=-(2**62), started_ms=2**62), T0)
+        rig.commit()
+        rig.move()
+        assert rig.frontier.next_due_ms() is not None

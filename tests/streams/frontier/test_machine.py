@@ -4,7 +4,7 @@ checkpoints, aborts, restarts and restores."""
 from typing import Any, Literal
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -182,5 +182,10 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 TestPartition = Partition.TestCase
 TestPartition.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=60,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    # A shorter failing history would take minutes of stores opened and restored.
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )

@@ -47,6 +47,7 @@ def test_a_crawl_delay_of_any_length_is_honoured() -> None:
         rig.frontier.discover([links("a.example", "/1", "/2")], T0)
         (order,) = rig.frontier.release(T0)
         rig.frontier.confirm(rules(order, "rules", PRIVATE, delay_ms=90_000), T0)
+        assert rig.frontier.release(T0 + 89_999) == []
         (first,) = rig.frontier.release(T0 + 90_000)
         assert (first.delay_ms, len(first.urls)) == (90_000, 1)
         rig.frontier.confirm(answer(first), T0 + 90_000)

@@ -99,8 +99,8 @@ class SimulatedWeb:
         self.neighbours = {name: random.sample(names, min(4, len(names))) for name in names}
         # Every server is reached: each is a neighbour of the first, which never fails.
         self.neighbours[names[0]] += names[1:]
-        self.requests: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        """Server to start and politeness delay of each request."""
+        self.requests: dict[str, list[int]] = defaultdict(list)
+        """Server to the start of each request."""
         self.busy: dict[str, int] = {}
         self._finished: list[tuple[int, int, Fetched, list[Discovered]]] = []
         self._number = 0
@@ -120,7 +120,7 @@ class SimulatedWeb:
             if results:
                 at = max(at, results[-1].started_ms + order.delay_ms)
             outcome, status = server.answer(url.path)
-            self.requests[order.server].append((at, order.delay_ms))
+            self.requests[order.server].append(at)
             results.append(
                 FetchResult(
                     path=url.path,
