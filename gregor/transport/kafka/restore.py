@@ -11,6 +11,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ _log: Final = logging.getLogger("gregor.kafka.restore")
 
 SLICE_RECORDS: Final = 2_000
 LOOK_TIMEOUT_S: Final = 1.0
+RETRY_S: Final = 0.25
 
 
 class Phase(Enum):
@@ -65,12 +67,15 @@ class Arrival:
         self._store: Store | None = None
         self._patience_s = patience_s
         self._give_up = float("inf")
+        self._not_before = 0.0
         self._next = 0
         self._end = 0
         self._restorer: Consumer | None = None
 
     def advance(self, group: Consumer, reader: Consumer, restorer: Consumer) -> bool:
         """One slice of work; True once the partition is ready. ``restorer`` serves this arrival alone until it is."""
+        if time.monotonic() < self._not_before:
+            return False
         before = self.phase, self._next
         if self.phase is Phase.LOOKING and self._look(group, reader):
             if self._changelog is None:
@@ -123,7 +128,8 @@ class Arrival:
                 )
                 self.ends[short[found.topic]] = high
         except KafkaException as error:
-            return _try_again(error)
+            self._try_again(error, reader)
+            return False
         return True
 
     def _begin_replay(self, changelog: Changelog, reader: Consumer, restorer: Consumer) -> None:
@@ -131,7 +137,7 @@ class Arrival:
         try:
             start, self._end = reader.get_watermark_offsets(where, timeout=LOOK_TIMEOUT_S)
         except KafkaException as error:
-            _try_again(error)
+            self._try_again(error, reader)
             return
         self.replica = self._open(changelog)
         if self.replica.standing(start, self._end) is Standing.OUTRUN:
@@ -170,7 +176,7 @@ class Arrival:
                 elif error.code() == KafkaError._PARTITION_EOF:
                     self._next = max(self._next, message.offset())
                 else:
-                    _try_again(KafkaException(error))
+                    self._try_again(KafkaException(error), restorer)
             if records or self._next >= self._end:
                 self.replica.replay(records, self._next)
         return self._next >= self._end
@@ -189,7 +195,7 @@ class Arrival:
                 if one.offset >= 0
             }
         except KafkaException as error:
-            _try_again(error)
+            self._try_again(error, group)
             return
         if logged and not found:
             # The broker forgets the positions of a group that was away for long; the checkpoint does not.
@@ -207,19 +213,21 @@ class Arrival:
         self._stop_restorer()
         self.phase = Phase.READY
 
+    def _try_again(self, error: KafkaException, client: Consumer) -> None:
+        """What may pass by itself is tried again within the arrival's patience: everybody notices late that a broker died."""
+        cause = error.args[0]
+        if cause.code() in _FINAL:
+            raise TransportError(f"the broker refused: {cause.str()}") from error
+        _log.info("partition %d waits: %s", self.partition, cause.str())
+        self._not_before = time.monotonic() + RETRY_S
+        with suppress(KafkaException):
+            # A client that has no use for a topic of its own does not look for its new leader by itself.
+            client.list_topics(timeout=LOOK_TIMEOUT_S)
+
     def _stop_restorer(self) -> None:
         if self._restorer is not None:
             self._restorer.unassign()
             self._restorer = None
-
-
-def _try_again(error: KafkaException) -> bool:
-    """False for what may pass by itself, within the arrival's patience: a broker that died is noticed late by everybody."""
-    cause = error.args[0]
-    if cause.code() in _FINAL:
-        raise TransportError(f"the broker refused: {cause.str()}") from error
-    _log.info("not yet: %s", cause.str())
-    return False
 
 
 _FINAL: Final = frozenset(
