@@ -1,6 +1,6 @@
 """Confirmation: the results of an order end its lease, and decide for each of its URLs and for its server how they go on."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 from gregor.url.canonical import Refusal, join
@@ -8,7 +8,7 @@ from schemas.fetched import Fetched, FetchResult
 from schemas.schedule import OrderKind
 from streams.frontier import retries, robots, traps
 from streams.frontier.books import Books
-from streams.frontier.entry import attempts_of, extra_of, is_url, path_of, scheme_of, with_attempts, with_extra
+from streams.frontier.entry import attempts_of, extra_of, with_attempts, with_extra
 from streams.frontier.finals import drop, settle
 from streams.frontier.later import RETRY, VISIT, Visit, Waiting
 from streams.frontier.leases import LONGEST_WAIT_MS, Lease
@@ -30,7 +30,6 @@ def confirm(books: Books, fetched: Fetched, now_ms: int) -> int:
         return 0
     live = books.servers.open(lease.server)
     books.servers.touch(live)
-    books.leases.end(live, lease)
     live.record.in_flight -= 1
     _note_wait(books, lease, fetched)
     if lease.kind == "robots":
@@ -39,6 +38,7 @@ def confirm(books: Books, fetched: Fetched, now_ms: int) -> int:
     _judge_server(books, live, lease.kind, fetched, now_ms)
     if lease.kind == "pages":
         _confirm_urls(books, live, lease, fetched, now_ms)
+    books.leases.end(live, lease)
     books.servers.place(live, now_ms)
     return max(1, len(lease.entries))
 
@@ -73,36 +73,45 @@ def _judge_server(books: Books, live: LiveServer, kind: OrderKind, fetched: Fetc
 
 
 def _confirm_urls(books: Books, live: LiveServer, lease: Lease, fetched: Fetched, now_ms: int) -> None:
+    books.count("leased", -len(lease.entries))
+    schemes, paths = books.leases.urls(lease)
+    results = fetched.results
+    in_order = [one.path for one in results] == paths and [one.scheme for one in results] == schemes
+    if in_order and {one.outcome for one in results} == {"ok"} and books.config.revisit.mode == "off":
+        confirmed = [place for place, _ in lease.entries]
+    else:
+        by_url: dict[tuple[str, str], FetchResult] = {(one.scheme, one.path): one for one in results}
+        matched = [by_url.get(url) for url in zip(schemes, paths, strict=True)]
+        confirmed = _confirm_each(books, live, lease, matched, now_ms)
+    if books.config.traps.identical_pages:
+        pages = [(one.path, one.digest) for one in results if one.outcome == "ok" and one.digest]
+        traps.note_pages(live.record, pages)
+    if confirmed:
+        books.count("confirmed", len(confirmed))
+        settle(books, live, confirmed, UrlState.FETCHED)
+
+
+def _confirm_each(
+    books: Books, live: LiveServer, lease: Lease, results: Sequence[FetchResult | None], now_ms: int
+) -> list[bytes]:
+    """Decide for each URL by itself; gives the places of those that are confirmed."""
     confirmed: list[bytes] = []
     failed: dict[str, list[Entry]] = {}
-    settings = books.config.retry
-    pages: list[tuple[str, str]] = []
-    revisits = books.config.revisit.mode != "off"
-    for entry, result in _matched(lease, fetched):
-        if result is not None and result.status == 200 and result.outcome == "ok":
-            fate = Fate.CONFIRMED
-        else:
-            fate = fate_of(settings, result, attempts_of(entry[1]))
+    for entry, result in zip(lease.entries, results, strict=True):
+        fate = fate_of(books.config.retry, result, attempts_of(entry[1]))
         if fate is Fate.CONFIRMED and result is not None:
             confirmed.append(entry[0])
-            if result.outcome == "ok":
-                pages.append((result.path, result.digest))
-            elif result.outcome == "redirect":
+            if result.outcome == "redirect":
                 _note_redirect(books, live, result)
-            if revisits:
+            if books.config.revisit.mode != "off":
                 _revisit_later(books, live, entry, result, now_ms)
         elif fate is Fate.FAILED and result is not None:
             failed.setdefault(result.outcome, []).append(entry)
         else:
             _go_on(books, live, entry, fate, now_ms)
-    books.count("leased", -len(lease.entries))
-    if books.config.traps.identical_pages:
-        traps.note_pages(live.record, [page for page in pages if page[1]])
     for outcome, entries in failed.items():
         drop(books, live, entries, "failed", outcome)
-    if confirmed:
-        books.count("confirmed", len(confirmed))
-        settle(books, live, confirmed, UrlState.FETCHED)
+    return confirmed
 
 
 def _go_on(books: Books, live: LiveServer, entry: Entry, fate: Fate, now_ms: int) -> None:
@@ -116,18 +125,6 @@ def _go_on(books: Books, live: LiveServer, entry: Entry, fate: Fate, now_ms: int
     else:
         books.enqueue(live, place, value, now_ms)
         books.count("returned")
-
-
-def _matched(lease: Lease, fetched: Fetched) -> Iterable[tuple[Entry, FetchResult | None]]:
-    """Each URL of the order with its result; results usually come in the order of the URLs."""
-    results = fetched.results
-    entries = lease.entries
-    if len(results) == len(entries):
-        pairs = list(zip(entries, results, strict=True))
-        if all(is_url(value, one.scheme, one.path) for (_, value), one in pairs):
-            return pairs
-    by_url = {(one.scheme, one.path): one for one in results}
-    return [(entry, by_url.get((scheme_of(entry[1]), path_of(entry[1])))) for entry in entries]
 
 
 def _retry_later(books: Books, live: LiveServer, entry: Entry, now_ms: int) -> None:

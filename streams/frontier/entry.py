@@ -82,11 +82,6 @@ def path_of(value: bytes) -> str:
     return _path_bytes(value).decode()
 
 
-def is_url(value: bytes, scheme: Scheme, path: str) -> bool:
-    """Whether this is the value of that URL."""
-    return _path_bytes(value) == path.encode() and bool(value[0] & HTTP) == (scheme == "http")
-
-
 def attempts_of(value: bytes) -> int:
     return value[_ATTEMPTS_AT]
 

@@ -6,6 +6,7 @@
 An order that returns says nothing of its URLs. A result without its lease is late or repeated.
 """
 
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -14,8 +15,8 @@ from msgspec import Struct
 
 from gregor.config import Config
 from gregor.state.store import StateReader
-from schemas.schedule import OrderKind
-from streams.frontier.entry import Scheme
+from schemas.schedule import OrderKind, OrderUrl
+from streams.frontier.entry import Scheme, path_of, scheme_of
 from streams.frontier.families import LEASES
 from streams.frontier.queue import Entry
 from streams.frontier.server import LiveServer
@@ -66,6 +67,7 @@ class Leases:
 
     def __init__(self, state: StateReader, start: bytes) -> None:
         self._held: dict[str, Lease] = {}
+        self._urls: dict[str, tuple[list[str], list[str]]] = {}
         self._made: list[Lease] = []
         self._ended: list[Lease] = []
         for _, value in state.scan(LEASES, start):
@@ -80,14 +82,23 @@ class Leases:
     def get(self, lease_id: str) -> Lease | None:
         return self._held.get(lease_id)
 
-    def make(self, live: LiveServer, lease: Lease) -> None:
+    def urls(self, lease: Lease) -> tuple[list[str], list[str]]:
+        """Schemes and paths of a lease; they are at hand while the process that made the order lives."""
+        return self._urls.get(lease.id) or (
+            [scheme_of(value) for _, value in lease.entries],
+            [path_of(value) for _, value in lease.entries],
+        )
+
+    def make(self, live: LiveServer, lease: Lease, urls: Sequence[OrderUrl]) -> None:
         self._held[lease.id] = lease
+        self._urls[lease.id] = ([url.scheme for url in urls], [url.path for url in urls])
         self._made.append(lease)
         heappush(self._heap, (lease.returns_ms, lease.id))
         live.put(LEASES, lease.key, _encode(lease))
 
     def end(self, live: LiveServer, lease: Lease) -> None:
         del self._held[lease.id]
+        self._urls.pop(lease.id, None)
         self._ended.append(lease)
         live.delete(LEASES, lease.key)
 
@@ -117,4 +128,5 @@ class Leases:
             heappush(self._heap, (lease.returns_ms, lease.id))
         for lease in self._made:
             self._held.pop(lease.id, None)
+            self._urls.pop(lease.id, None)
         self._made, self._ended = [], []

@@ -183,7 +183,7 @@ def _lease(
         entries=entries,
         schemes=schemes,
     )
-    books.leases.make(live, lease)
+    books.leases.make(live, lease, urls)
     return FetchOrder(
         server=live.text,
         lease=lease.id,

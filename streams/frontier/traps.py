@@ -19,6 +19,7 @@ REMEMBERED: Final = 4
 SHARE: Final = 0.9
 _PAGES, _SAME, _DIGESTS = 0, 1, 2
 _HASH: Final = 0xFFFFFFFF
+_DIGEST: Final = 1 << 32
 
 
 def path_reason(settings: Traps, path: str) -> str:
@@ -91,11 +92,12 @@ def note_pages(record: Server, pages: Sequence[tuple[str, str]]) -> None:
             near[directory] = facts
         seen = _number(digest)
         facts[_PAGES] += 1
-        if seen in facts[_DIGESTS:]:
+        if seen in facts:
             facts[_SAME] += 1
             facts.remove(seen)
+        elif len(facts) >= _DIGESTS + REMEMBERED:
+            facts.pop()
         facts.insert(_DIGESTS, seen)
-        del facts[_DIGESTS + REMEMBERED :]
 
 
 def _facts(record: Server, directory: str) -> list[int] | None:
@@ -114,11 +116,11 @@ def _facts(record: Server, directory: str) -> list[int] | None:
 
 
 def _number(digest: str) -> int:
-    """The first bits of a digest; a record may come from anybody, and hold something else."""
+    """The first bits of a digest above all counts, so that the two never meet. A record may come from anybody, and hold anything."""
     try:
-        return int(digest[:8], 16)
+        return int(digest[:8], 16) & _HASH | _DIGEST
     except ValueError:
-        return xxh3_64_intdigest(digest.encode()) & _HASH
+        return xxh3_64_intdigest(digest.encode()) & _HASH | _DIGEST
 
 
 def _key(directory: str) -> int:
