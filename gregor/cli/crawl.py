@@ -21,6 +21,7 @@ from gregor.demo.site import DemoSite
 from gregor.errors import EXIT_INTERRUPTED, UsageError
 from gregor.pipeline.embedded import EmbeddedCrawl
 from gregor.pipeline.progress import Look
+from workers.fetcher.contact import require_contact
 
 LINE_EVERY_S = 1.0
 
@@ -30,8 +31,18 @@ LINE_EVERY_S = 1.0
 @click.option("--demo", is_flag=True, help="Crawl a small site that gregor itself serves on loopback.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where the crawl lives; the same folder goes on later.")
 @click.option("--delay", type=float, help="Seconds between two requests to one server.")
+@click.option(
+    "--contact", help="URL or mailto: where the owner of a site learns who is crawling; public hosts need it."
+)
 @pass_settings
-def crawl(settings: Settings, seeds: tuple[str, ...], demo: bool, folder: Path | None, delay: float | None) -> None:
+def crawl(
+    settings: Settings,
+    seeds: tuple[str, ...],
+    demo: bool,
+    folder: Path | None,
+    delay: float | None,
+    contact: str | None,
+) -> None:
     """Crawl SEEDS and everything in scope behind them, on this machine alone and without a broker.
 
     Ctrl-C stops after the last checkpoint; the same command with the same --folder goes on where it stopped.
@@ -39,6 +50,7 @@ def crawl(settings: Settings, seeds: tuple[str, ...], demo: bool, folder: Path |
     \b
     Examples:
       gregor crawl --demo                     a small bundled site, in seconds
+      gregor crawl --folder docs https://docs.example.com/
       gregor --config site.toml crawl         what the configuration file says
     """
     if demo:
@@ -46,10 +58,15 @@ def crawl(settings: Settings, seeds: tuple[str, ...], demo: bool, folder: Path |
             raise UsageError("expected either seeds or --demo, found both")
         _crawl_demo(settings, folder)
         return
-    flags = {"crawl.seeds": Flag(seeds, "SEEDS") if seeds else None, "fetch.delay_s": Flag(delay, "--delay")}
+    flags = {
+        "crawl.seeds": Flag(seeds, "SEEDS") if seeds else None,
+        "crawl.contact": Flag(contact, "--contact"),
+        "fetch.delay_s": Flag(delay, "--delay"),
+    }
     config = settings.load(flags).config
     if not config.crawl.seeds:
         raise UsageError("expected at least one seed, found none; give a URL, or try `gregor crawl --demo`")
+    require_contact(config)
     _run(config, folder or Path(config.state.folder))
 
 

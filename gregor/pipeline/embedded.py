@@ -9,8 +9,9 @@ from typing import Final
 from gregor.config import Config
 from gregor.pipeline.progress import Look, is_done, look
 from gregor.pipeline.seeds import parse_seeds, seed_outputs
-from gregor.pipeline.stages import ROLES, Loop, Scratch, placement_of
+from gregor.pipeline.stages import ROLES, Scratch, placement_of
 from gregor.stage.loop import now_ms
+from gregor.stage.running import Loop
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.embedded.settings import EmbeddedSettings
 from gregor.transport.embedded.transport import EmbeddedTransport

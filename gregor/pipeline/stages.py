@@ -10,13 +10,12 @@ from msgspec import Struct
 from gregor.config import Config
 from gregor.stage.loop import StageLoop
 from gregor.stage.orders import OrderLoop
+from gregor.stage.running import Loop
 from gregor.transport.port import Session, StageSpec
 from gregor.url.fingerprint import HashPlacement, Placement
 from streams.frontier import stage as frontier
 from workers.extractor import stage as extractor
 from workers.fetcher import stage as fetcher
-
-Loop = StageLoop | OrderLoop
 
 
 class Scratch(Struct, frozen=True):

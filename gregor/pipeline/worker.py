@@ -10,6 +10,7 @@ from gregor.config import Config
 from gregor.pipeline.stages import ROLES, Scratch, placement_of
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.kafka.transport import KafkaTransport
+from workers.fetcher.contact import require_contact
 
 _log: Final = logging.getLogger("gregor.pipeline")
 
@@ -20,6 +21,8 @@ def kafka_transport(config: Config, folder: Path) -> KafkaTransport:
 
 def run_worker(role: str, config: Config, folder: Path) -> None:
     """Until SIGTERM or SIGINT: the checkpoint is finished, the group is left."""
+    if role == "fetcher":
+        require_contact(config)
     transport = kafka_transport(config, folder)
     transport.require(config.layout)
     chosen = ROLES[role]

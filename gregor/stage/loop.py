@@ -1,7 +1,6 @@
 """The loop of a batch stage: poll, decide, checkpoint. It owns positions and epochs; the stage knows of neither."""
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from typing import Final
@@ -13,6 +12,7 @@ from gregor.errors import CommitFailed
 from gregor.stage.contract import BatchStage, Work
 from gregor.stage.decode import decode_all, decode_broadcast
 from gregor.stage.policy import NONE, due, next_due_ms
+from gregor.stage.running import Loop
 from gregor.transport.port import (
     Assigned,
     Batch,
@@ -29,15 +29,13 @@ _log: Final = logging.getLogger("gregor.stage")
 
 POLL_RECORDS: Final = 5_000
 POLL_BYTES: Final = 8 * 1024 * 1024
-LONGEST_WAIT_S: Final = 0.2
-"""How long a stop or the clock may have to wait for a quiet input."""
 
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class StageLoop:
+class StageLoop(Loop):
     """Runs one batch stage in one session."""
 
     def __init__(
@@ -49,8 +47,8 @@ class StageLoop:
         config_version: str = "",
         clock: Callable[[], int] = now_ms,
     ) -> None:
+        super().__init__(session, stage)
         self._stage = stage
-        self._session = session
         self._policy = policy
         self._config_version = config_version
         self._clock = clock
@@ -59,24 +57,6 @@ class StageLoop:
         self._committed: dict[TopicPartition, int] = {}
         self._outputs: list[Output] = []
         self._pending = NONE
-        self._stopping = threading.Event()
-        self.commits = 0
-
-    def run(self) -> None:
-        """Until ``stop``; then the last checkpoint, and the session is closed."""
-        drain = False
-        try:
-            while not self._stopping.is_set():
-                self.step(LONGEST_WAIT_S)
-            self.checkpoint()
-            drain = True
-        finally:
-            self._session.close(drain)
-            self._stage.close()
-
-    def stop(self) -> None:
-        """May be called from any thread or signal handler."""
-        self._stopping.set()
 
     def step(self, wait: float) -> None:
         """One event and what follows from it."""

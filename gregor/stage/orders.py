@@ -5,7 +5,6 @@ the rewound input delivers it again. Only the orders of partitions that are gone
 """
 
 import logging
-import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -13,8 +12,9 @@ from gregor.config.sections import Checkpoint
 from gregor.errors import CommitFailed
 from gregor.stage.contract import Finished, OrderStage, Ticket
 from gregor.stage.decode import decode_all, decode_broadcast
-from gregor.stage.loop import LONGEST_WAIT_S, POLL_BYTES, now_ms
+from gregor.stage.loop import POLL_BYTES, now_ms
 from gregor.stage.policy import NONE, Pending, due
+from gregor.stage.running import Loop
 from gregor.stage.window import Window
 from gregor.transport.port import (
     Assigned,
@@ -33,7 +33,7 @@ BUSY_WAIT_S: Final = 0.01
 """How long finished orders may go unnoticed: a poll cannot be woken by them."""
 
 
-class OrderLoop:
+class OrderLoop(Loop):
     """Runs one asynchronous stage in one session; its one input carries orders."""
 
     def __init__(
@@ -45,8 +45,8 @@ class OrderLoop:
         config_version: str = "",
         clock: Callable[[], int] = now_ms,
     ) -> None:
+        super().__init__(session, stage)
         self._stage = stage
-        self._session = session
         self._policy = policy
         self._config_version = config_version
         self._clock = clock
@@ -57,25 +57,6 @@ class OrderLoop:
         self._finished: list[Finished] = []
         self._pending = NONE
         self._paused: set[int] = set()
-        self._stopping = threading.Event()
-        self.commits = 0
-
-    def run(self) -> None:
-        """Until ``stop``; then what is finished is committed, what is not comes again elsewhere."""
-        drain = False
-        try:
-            while not self._stopping.is_set():
-                self.step(LONGEST_WAIT_S)
-            self._gather()
-            self.checkpoint()
-            drain = True
-        finally:
-            self._session.close(drain)
-            self._stage.close()
-
-    def stop(self) -> None:
-        """May be called from any thread or signal handler."""
-        self._stopping.set()
 
     def step(self, wait: float) -> None:
         """One event, and what has finished meanwhile."""
@@ -96,7 +77,8 @@ class OrderLoop:
             self.checkpoint()
 
     def checkpoint(self) -> None:
-        """Commit the results of everything that has finished, with the windows that say so."""
+        """Commit the results of everything that has finished, with the windows that say so; the rest comes again elsewhere."""
+        self._gather()
         if self._pending is NONE or not self._windows:
             return
         commit = Commit(

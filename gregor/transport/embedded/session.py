@@ -8,7 +8,7 @@ outside ──────────────► Assigned ─────�
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gregor.errors import Aborted, CorruptState, Fenced, TransportError, UnknownOutcome
 from gregor.transport.embedded.cursor import Cursor, Room, take
@@ -17,7 +17,6 @@ from gregor.transport.embedded.layout import state_prefix
 from gregor.transport.embedded.ledger import Changes
 from gregor.transport.embedded.log import cut
 from gregor.transport.port import (
-    LARGEST_METADATA,
     Assigned,
     Assignment,
     Batch,
@@ -29,6 +28,7 @@ from gregor.transport.port import (
     StageSpec,
     TopicPartition,
 )
+from gregor.transport.validity import check_commit
 
 
 class EmbeddedSession:
@@ -193,21 +193,10 @@ class EmbeddedSession:
             raise Aborted(f"{self._member} commits in epoch {epoch}, and its group is in {self._group.epoch}")
 
     def _check(self, commit: Commit) -> None:
-        wanted = set(self._inputs())
-        if not wanted:
-            raise InvalidCommit(f"{self._member} commits without owning a partition")
-        if commit.positions.keys() != wanted:
-            raise InvalidCommit(
-                f"expected a position for each assigned partition; missing {_names(wanted - commit.positions.keys())}, "
-                f"not assigned {_names(commit.positions.keys() - wanted)}"
-            )
+        check_commit(commit, self._stage, self._owned)
         for at, position in commit.positions.items():
-            if len(position.metadata.encode()) > LARGEST_METADATA:
-                raise InvalidCommit(f"more than {LARGEST_METADATA} bytes of metadata for {_names({at})}")
             if not 0 <= position.offset <= self._engine.log.end(at):
-                raise InvalidCommit(f"position {position.offset} of {_names({at})} is not within the log")
-        if commit.mutations and (self._stage.state is None or not commit.mutations.keys() <= self._owned):
-            raise InvalidCommit("mutations of a partition that is not assigned, or of a stage without state")
+                raise InvalidCommit(f"position {position.offset} of {at.topic}[{at.partition}] is not within the log")
 
     def _changes(self, commit: Commit) -> Changes:
         ledger, stage = self._engine.ledger, self._stage
@@ -232,7 +221,3 @@ class EmbeddedSession:
         if self.closed:
             raise TransportError(f"the session {self._member} is closed")
         self._engine.check_open()
-
-
-def _names(partitions: Mapping[TopicPartition, object] | set[TopicPartition]) -> str:
-    return ", ".join(f"{topic}[{partition}]" for topic, partition in sorted(partitions)) or "none"

@@ -1,0 +1,48 @@
+"""How a loop runs: step after step until it is asked to stop, then what is finished is committed and the session is left."""
+
+import threading
+from abc import ABC, abstractmethod
+from typing import Final, Protocol
+
+from gregor.transport.port import Session
+
+LONGEST_WAIT_S: Final = 0.2
+"""How long a stop or the clock may have to wait for a quiet input."""
+
+
+class Closes(Protocol):
+    def close(self) -> None: ...
+
+
+class Loop(ABC):
+    """One stage in one session, in one thread."""
+
+    def __init__(self, session: Session, stage: Closes) -> None:
+        self._session = session
+        self._closes = stage
+        self._stopping = threading.Event()
+        self.commits = 0
+
+    @abstractmethod
+    def step(self, wait: float) -> None:
+        """One event and what follows from it; waits for it no longer than ``wait`` seconds."""
+
+    @abstractmethod
+    def checkpoint(self) -> None:
+        """Commit everything that is pending, if anything is."""
+
+    def run(self) -> None:
+        """Until ``stop``; then the last checkpoint, and the group is left."""
+        drain = False
+        try:
+            while not self._stopping.is_set():
+                self.step(LONGEST_WAIT_S)
+            self.checkpoint()
+            drain = True
+        finally:
+            self._session.close(drain)
+            self._closes.close()
+
+    def stop(self) -> None:
+        """May be called from any thread or signal handler."""
+        self._stopping.set()
