@@ -2,7 +2,7 @@
 
 Two parsers read pages. Lexbor builds the tree a browser would build and is the fast one, but some of its steps walk
 all open elements or all attributes of a tag: 100,000 nested <div> take it 45 s, 100,000 attributes 57 s. So it gets
-pages whose number of tags and of possible attributes bounds that time to a fraction of a second whatever they hold.
+pages whose number of tags and of possible attributes bounds that time to less than a second whatever they hold.
 All others go through libxml2's event parser (events.py); where that stops, what was found until then is the answer,
 marked incomplete.
 
@@ -42,14 +42,16 @@ LinkKind: TypeAlias = Literal[
     "plugin",
 ]
 
-LEXBOR_MAX_TAGS: Final = 5_000
-LEXBOR_MAX_SEPARATORS: Final = 10_000
+LEXBOR_MAX_TAGS: Final = 10_000
+LEXBOR_MAX_SEPARATORS: Final = 20_000
 MAX_TITLE: Final = 512
 
 _ELEMENTS: Final = ("base", "title", "meta", "link", "a", "area", "iframe", "frame")
 _ALL_ELEMENTS: Final = (*_ELEMENTS, *REQUISITES)
 # An attribute's name is preceded by one of these.
 _NOT_SEPARATORS: Final = bytes(set(range(256)) - set(b" \t\n\f\r/\"'"))
+# Behind a ">" follows text, or, if it stands in a quoted value, the rest of that value: no attribute before the next quote.
+_NO_ATTRIBUTES = re.compile(rb">[^<\"']*+")
 _REFRESH = re.compile(r"\s*+[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL)
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _REQUISITE_RELS: Final = frozenset(("stylesheet", "icon", "apple-touch-icon", "manifest", "preload", "modulepreload"))
@@ -128,7 +130,10 @@ def fits_lexbor(text: str) -> bool:
         return False
     if len(text) <= LEXBOR_MAX_SEPARATORS:
         return True
-    return len(text.encode("utf-8", "replace").translate(None, _NOT_SEPARATORS)) <= LEXBOR_MAX_SEPARATORS
+    data = text.encode("utf-8", "replace")
+    if len(data.translate(None, _NOT_SEPARATORS)) <= LEXBOR_MAX_SEPARATORS:
+        return True
+    return len(_NO_ATTRIBUTES.sub(b">", data).translate(None, _NOT_SEPARATORS)) <= LEXBOR_MAX_SEPARATORS
 
 
 def _read_tree(text: str, found: _Collector, elements: Sequence[str]) -> None:

@@ -168,6 +168,14 @@ def test_what_the_tree_parser_gets_is_bounded_in_tags_and_in_attributes() -> Non
         assert not fits_lexbor("<a" + separator * (LEXBOR_MAX_SEPARATORS + 1))
 
 
+def test_blanks_between_tags_are_no_attributes_and_those_behind_a_quote_may_be() -> None:
+    many = " x" * LEXBOR_MAX_SEPARATORS
+    assert fits_lexbor(f"<p>{many}</p>" * 3)
+    assert fits_lexbor(f"<p title='>{many}")
+    assert not fits_lexbor(f"<p title='>'{many}>")
+    assert not fits_lexbor(f'<p title=">\'"{many}>')
+
+
 @given(st.binary(max_size=300), st.sampled_from([HTML, "", "text/html", "text/html; charset=utf-16le"]), st.booleans())
 def test_any_bytes_have_links_or_none(body: bytes, content_type: str, long: bool) -> None:
     page = extract(body + MANY_TAGS.encode() if long else body, content_type, URL)
