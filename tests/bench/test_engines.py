@@ -19,6 +19,9 @@ from bench.engines.postgres_server import PostgresServer
 from bench.engines.python_set import PythonSet
 from bench.engines.rocksdb_keys import RocksDbKeys
 from bench.engines.text import URL_BYTES, texts_of, with_texts
+from bench.measure import file_bytes
+from bench.workload import Web
+from gregor.state.options import StoreOptions
 
 
 @cache
@@ -172,3 +175,16 @@ def test_the_postgres_server_is_nobody_elses_and_leaves_nothing_behind() -> None
     started.stop()
     assert not started.folder.exists()
     assert not Path(f"/proc/{started.pid}").exists()
+
+
+def test_a_lookup_of_one_key_a_url_does_not_read_filters_that_exceed_the_cache_again(tmp_path: Path) -> None:
+    web = Web(400_000)
+    engine = RocksDbKeys(StoreOptions(block_cache_bytes=64 << 10, memtable_bytes=1 << 20, write_buffer_bytes=1 << 20))
+    engine.open(tmp_path)
+    engine.load(web.fill(50_000))
+    batch = web.batch(2_000)
+    before = file_bytes(engine).read
+    engine.check(batch)
+    per_url = (file_bytes(engine).read - before) / len(batch)
+    engine.close()
+    assert 0 < per_url < 5_000
