@@ -233,7 +233,7 @@ class ExtractorStage:
     def _start(self) -> None:
         """Before the first page: what the filter knew when this crawl was last stopped, if it is still that crawl."""
         self._started = True
-        if self._store is None:
+        if self._store is None or not self._warm:
             return
         mark = self._store.take_mark()
         if mark is not None and (mark.config_version, mark.positions) == (self._config.config_version, self._positions):
