@@ -26,5 +26,8 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     ),
     "topics": LazyCommand("gregor.cli.topics:topics", "Check or create the crawl's topics.", Section.CLUSTER),
     "worker": LazyCommand("gregor.cli.worker:worker", "Run one stage of a crawl as a process.", Section.CLUSTER),
+    "rebuild": LazyCommand(
+        "gregor.cli.rebuild:rebuild", "Throw a worker's state away; its next start restores it.", Section.CLUSTER
+    ),
     "config": LazyCommand("gregor.cli.config:config", "Show or check the configuration.", Section.INSPECT),
 }

@@ -204,7 +204,7 @@ class Arrival:
             raise ForeignState(
                 f"partition {self.partition}: expected the changelog's last checkpoint to stand at {found}, "
                 f"where the group has committed, found {logged or 'no checkpoint'}",
-                remedy="the changelog or the group's offsets were changed from outside; `gregor audit` tells more",
+                remedy="one of the two was changed from outside: put it back, or begin a crawl of another name",
             )
         else:
             self.positions = {
