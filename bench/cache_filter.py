@@ -24,7 +24,8 @@ from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
 from bench.site_links import Site, real, synthetic
-from workers.extractor.filter.cache import FilterSettings, UrlFilter
+from workers.extractor.filter.cache import UrlFilter
+from workers.extractor.filter.lists import FilterSettings
 from workers.extractor.filter.store import GroupStore
 
 PAPER = (
@@ -96,8 +97,8 @@ def twice(site: Site, share: float, exchange: float) -> tuple[Pass, Pass, float]
 
 def megabytes(known: UrlFilter) -> float:
     """Of the lists: groups, entries and texts."""
-    total = sys.getsizeof(known._groups)
-    for group in known._groups.values():
+    total = sys.getsizeof(known.lists.groups)
+    for group in known.lists.groups.values():
         total += sys.getsizeof(group) + sys.getsizeof(group.visiting) + sys.getsizeof(group.visited)
         for entry in (*group.visiting.values(), *group.visited.values()):
             total += sys.getsizeof(entry) + sys.getsizeof(entry.path)

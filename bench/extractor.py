@@ -34,7 +34,8 @@ from gregor.url.fingerprint import HashPlacement
 from infra.documentation import pages as documentation
 from schemas.codec import encode
 from schemas.pages import PageFacts
-from workers.extractor.filter.cache import FilterSettings, UrlFilter
+from workers.extractor.filter.cache import UrlFilter
+from workers.extractor.filter.lists import FilterSettings
 from workers.extractor.linker import Linker
 from workers.extractor.reading import ReadSettings, read
 from workers.extractor.scope import Scope

@@ -24,7 +24,8 @@ from schemas.discovered import Discovered
 from schemas.items import Item
 from schemas.pages import PageFacts, decode_facts
 from workers.extractor.child import Task
-from workers.extractor.filter.cache import FilterSettings, UrlFilter
+from workers.extractor.filter.cache import UrlFilter
+from workers.extractor.filter.lists import FilterSettings
 from workers.extractor.filter.repetitions import Repetitions
 from workers.extractor.filter.store import GroupStore, Mark
 from workers.extractor.items import Taken

@@ -9,8 +9,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from workers.extractor.filter.cache import FilterSettings, UrlFilter
+from workers.extractor.filter.cache import UrlFilter
 from workers.extractor.filter.entries import GONE, VISITED, VISITING
+from workers.extractor.filter.lists import FilterSettings
 from workers.extractor.filter.store import GroupStore, Mark
 
 SERVER = "h.example"
@@ -65,6 +66,18 @@ def test_a_url_met_within_the_limits_is_sent_though_it_was_sent_from_beyond_them
     known.committed()
     assert sent(known, "/a") == []
     assert sent(known, "/a", near=False) == []
+
+
+def test_the_store_never_learns_what_may_still_be_dropped(store: GroupStore) -> None:
+    known = small(capacity=16, store=store)
+    sent(known, "/a/x", near=False)
+    known.committed()
+    assert sent(known, "/a/x") == ["/a/x"]
+    for directory in range(20):
+        sent(known, *(f"/d{directory}/{n}" for n in range(8)))
+    known.dropped()
+    known.end_page()
+    assert sent(known, "/a/x") == ["/a/x"]
 
 
 def test_a_url_that_was_fetched_was_not_refused() -> None:
@@ -260,11 +273,11 @@ class FilterModel(RuleBasedStateMachine):
         assert self.known.size <= 24 + len(self.emitted)
         held = [
             entry
-            for group in self.known._groups.values()
+            for group in self.known.lists.groups.values()
             for entry in (*group.visiting.values(), *group.visited.values())
         ]
         assert len(held) == self.known.size
-        assert all(entry.state != GONE and entry.group is self.known._groups[entry.group.key] for entry in held)
+        assert all(entry.state != GONE and entry.group is self.known.lists.groups[entry.group.key] for entry in held)
 
     def teardown(self) -> None:
         self.known.finish()

@@ -1,0 +1,283 @@
+"""The two lists of the paper in memory, by groups, and their exchange with the store.
+
+When the memory is over its capacity, a clock goes round the groups: URLs that were hit since it last came by stay and
+lose half of their heat, the others leave, until a share of the capacity (the exchange rate) is free. What leaves is written
+to its group in the store, once; a group that is asked for comes back whole. A directory larger than a group may be is
+halved by the hashes of its URLs, as often as need be.
+"""
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+from xxhash import xxh3_64_intdigest
+
+from gregor.url.links import directory_of
+from workers.extractor.filter.entries import (
+    GONE,
+    PENDING,
+    VISITED,
+    VISITING,
+    Entry,
+    Group,
+    GroupKey,
+    Stored,
+    new_group,
+)
+from workers.extractor.filter.store import GroupStore
+
+HOTTEST: Final = 15
+DEEPEST_SPLIT: Final = 40
+
+
+class FilterSettings(Struct, frozen=True, kw_only=True):
+    """The paper's parameters."""
+
+    capacity: int
+    """URLs in memory."""
+    exchange: float = 0.1
+    """Share of them that leaves at once."""
+    store_urls: int = 20_000_000
+    """URLs in the store before it is emptied."""
+
+    @property
+    def group_urls(self) -> int:
+        """URLs of a group before it is split: a group that comes back must not fill the memory."""
+        return max(16, min(1024, self.capacity // 32))
+
+
+class FilterCounts(Struct):
+    """What happened, for metrics and benchmarks."""
+
+    hits: int = 0
+    """URLs of pages that were known, found in memory."""
+    store_hits: int = 0
+    """…and found in the store."""
+    sent: int = 0
+    """URLs that were not known."""
+    sent_nearer: int = 0
+    """URLs sent again because they were met within the limits for the first time."""
+    evicted: int = 0
+    loaded: int = 0
+    exchanges: int = 0
+    emptied: int = 0
+
+
+class Lists:
+    """What is remembered. Nothing here knows of transactions, but that what is PENDING stays."""
+
+    def __init__(self, settings: FilterSettings, store: GroupStore | None, counts: FilterCounts) -> None:
+        self._settings = settings
+        self._store = store
+        self._counts = counts
+        self._splits: set[GroupKey] = set()
+        self._stored = 0
+        self.groups: OrderedDict[GroupKey, Group] = OrderedDict()
+        self.size = 0
+
+    def find(self, scheme: str, server: str, path: str) -> Entry:
+        """First among the visited, then among the visiting, then in the store; what is nowhere is a new entry."""
+        key = self._key(scheme, server, path)
+        group = self.groups.get(key)
+        entry = None
+        if group is not None:
+            entry = group.visited.get(path) or group.visiting.get(path)
+        if entry is None and self._store is not None and (group is None or group.away):
+            group = self._load(key, group)
+            if group is not None:
+                entry = group.visited.get(path) or group.visiting.get(path)
+                if entry is not None:
+                    self._counts.store_hits += 1
+        return entry or self._add(group or self._new_group(key), path)
+
+    def visited(self, scheme: str, server: str, path: str) -> None:
+        """From visiting to visited, wherever it was before."""
+        key = self._key(scheme, server, path)
+        group = self.groups.get(key) or self._load(key, None) or self._new_group(key)
+        if path in group.visited:
+            return
+        entry = group.visiting.pop(path, None)
+        if entry is None:
+            self.size += 1
+            entry = Entry(group=group, path=path)
+        entry.state = VISITED
+        entry.near = True
+        entry.stored = False
+        group.visited[path] = entry
+
+    def remove(self, entry: Entry) -> None:
+        entry.state = GONE
+        group = entry.group
+        if group.visiting.pop(entry.path, None) is not None or group.visited.pop(entry.path, None) is not None:
+            self.size -= 1
+
+    def exchange(self) -> None:
+        """Turn the clock until the share of the capacity that the exchange rate names is free."""
+        self._counts.exchanges += 1
+        goal = int(self._settings.capacity * (1 - self._settings.exchange))
+        written: dict[GroupKey, list[Stored]] = {}
+        # In as many turns as halve the hottest to nothing everything has left that may.
+        for _ in range(len(self.groups) * (HOTTEST.bit_length() + 1)):
+            if self.size <= goal or not self.groups:
+                break
+            key, group = self.groups.popitem(last=False)
+            cold = self._cold(group)
+            if cold:
+                self._evict(group, cold, written)
+            if len(group):
+                self.groups[key] = group
+        if self._store is not None:
+            self._store.put_many(list(written.items()))
+            if self._stored > self._settings.store_urls:
+                self._counts.emptied += 1
+                self.clear()
+
+    def clear(self) -> None:
+        """Forget everything but what is pending."""
+        for group in list(self.groups.values()):
+            for entry in [*group.visiting.values(), *group.visited.values()]:
+                if entry.state != PENDING:
+                    self.remove(entry)
+                else:
+                    entry.stored = False
+            group.away = 0
+        self.groups = OrderedDict((key, group) for key, group in self.groups.items() if len(group))
+        self._stored = 0
+        if self._store is not None:
+            self._store.empty()
+        # Pending entries of a split group stay where they are found: their splits stay as well.
+        self._splits = {split for split in self._splits if any(_within(key, split) for key in self.groups)}
+
+    def start(self, share: float, splits: Iterable[GroupKey]) -> None:
+        """Fill a share of the memory from the store, the most repeated URLs first."""
+        assert self._store is not None
+        self._splits = set(splits)
+        count = int(self._settings.capacity * share)
+        held: dict[GroupKey, int] = {}
+
+        def urls() -> Iterator[tuple[int, int, GroupKey, Stored]]:
+            number = 0
+            assert self._store is not None
+            for key, group in self._store.scan():
+                held[key] = len(group)
+                for one in group:
+                    number += 1
+                    yield one.repeats, -number, key, one
+
+        for _, _, key, one in heapq.nlargest(count, urls()):
+            self._put(self.groups.get(key) or self._new_group(key), one)
+        for key, group in self.groups.items():
+            group.away = held[key] - len(group)
+        self._stored = sum(held.values())
+
+    def finish(self) -> list[GroupKey]:
+        """Write everything to the store and forget it; gives the splits that ``start`` needs."""
+        written: dict[GroupKey, list[Stored]] = {}
+        for group in self.groups.values():
+            self._evict(group, [*group.visiting.values(), *group.visited.values()], written)
+        if self._store is not None:
+            self._store.put_many(list(written.items()))
+        splits = sorted(self._splits)
+        self.groups.clear()
+        return splits
+
+    def _key(self, scheme: str, server: str, path: str) -> GroupKey:
+        directory = directory_of(path)
+        key: GroupKey = (scheme, server, directory, 0, 0)
+        if key in self._splits:
+            hashed = xxh3_64_intdigest(path.encode("utf-8", "surrogatepass"))
+            while key in self._splits:
+                level = key[3] + 1
+                key = (scheme, server, directory, level, hashed & ((1 << level) - 1))
+        return key
+
+    def _new_group(self, key: GroupKey) -> Group:
+        group = self.groups[key] = new_group(key)
+        return group
+
+    def _add(self, group: Group, path: str) -> Entry:
+        entry = Entry(group=group, path=path)
+        group.visiting[path] = entry
+        self.size += 1
+        if len(group) + group.away > self._settings.group_urls and group.key[3] < DEEPEST_SPLIT:
+            self._split(group)
+        return entry
+
+    def _put(self, group: Group, one: Stored) -> None:
+        entry = Entry(
+            group=group,
+            path=one.path,
+            state=VISITED if one.visited else VISITING,
+            repeats=one.repeats,
+            near=one.near,
+            stored=True,
+        )
+        (group.visited if one.visited else group.visiting)[one.path] = entry
+        self.size += 1
+
+    def _load(self, key: GroupKey, group: Group | None) -> Group | None:
+        """Bring a group back whole; None: neither the memory nor the store has it."""
+        urls = self._store.get(key) if self._store is not None else []
+        if not urls:
+            return group
+        group = group or self._new_group(key)
+        for one in urls:
+            if one.path not in group.visited and one.path not in group.visiting:
+                self._put(group, one)
+                self._counts.loaded += 1
+        group.away = 0
+        return group
+
+    def _split(self, group: Group) -> None:
+        """Halve a group by the next bit of its URLs' hashes; its parts come and go by themselves from now on."""
+        if self._store is not None:
+            self._stored -= len(self._store.get(group.key))
+            self._load(group.key, group)
+            self._store.put_many([(group.key, [])])
+        del self.groups[group.key]
+        self._splits.add(group.key)
+        for entry in [*group.visiting.values(), *group.visited.values()]:
+            key = self._key(group.scheme, group.server, entry.path)
+            part = self.groups.get(key) or self._new_group(key)
+            entry.group, entry.stored = part, False
+            (part.visited if entry.state == VISITED else part.visiting)[entry.path] = entry
+        group.visiting.clear()
+        group.visited.clear()
+
+    def _cold(self, group: Group) -> list[Entry]:
+        cold = []
+        for entries in (group.visiting, group.visited):
+            for entry in entries.values():
+                if entry.state < VISITING:
+                    continue
+                if entry.heat:
+                    entry.heat >>= 1
+                else:
+                    cold.append(entry)
+        return cold
+
+    def _evict(self, group: Group, cold: list[Entry], written: dict[GroupKey, list[Stored]]) -> None:
+        """Take entries out of the memory; what the store must be given is added to ``written``."""
+        if self._store is not None and self._settings.store_urls:
+            if not all(entry.stored for entry in cold):
+                before = written[group.key] if group.key in written else self._store.get(group.key)
+                urls = {one.path: one for one in before}
+                urls.update((entry.path, _stored(entry)) for entry in cold)
+                self._stored += len(urls) - len(before)
+                written[group.key] = list(urls.values())
+            group.away += len(cold)
+        for entry in cold:
+            self.remove(entry)
+        self._counts.evicted += len(cold)
+
+
+def _stored(entry: Entry) -> Stored:
+    return Stored(entry.path, entry.state == VISITED, entry.repeats, entry.near)
+
+
+def _within(key: GroupKey, split: GroupKey) -> bool:
+    """Whether the group came from this split one."""
+    level = split[3]
+    return key[:3] == split[:3] and key[3] > level and key[4] & ((1 << level) - 1) == split[4]
