@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup crawl test check jars kafka bench lock clean
+.PHONY: help setup crawl test check jars kafka storm bench lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -40,6 +40,9 @@ jars: $(STAMP) ## fetch the Kafka broker's jars once
 
 kafka: jars ## run a Kafka in the foreground (PORT=9092, BROKERS=1 or 3, DATA=folder to keep)
 	exec $(BIN)/python -m infra.kafka --port $(PORT) --brokers $(BROKERS) $(if $(DATA),--data "$(DATA)")
+
+storm: jars ## the long form of the storms (an hour)
+	GREGOR_STORM_URLS=2000000 GREGOR_STORM_KILLS=60 $(BIN)/pytest tests/chaos -s
 
 bench: jars ## run every benchmark, the quick way
 	@set -e; for bench in $(BENCHES); do echo "== $$bench"; $(BIN)/python -m bench.$$bench --quick; done

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gregor.config import Names
 from gregor.config.sections import Checkpoint, Kafka
-from gregor.stage.contract import NOTHING, Decode, Received, Work
+from gregor.stage.contract import NOTHING, BatchStage, Decode, Received, Work
 from gregor.stage.loop import StageLoop
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.state.overlay import Overlay
@@ -112,15 +112,16 @@ class Copier:
     def close(self) -> None: ...
 
 
-def main(bootstrap: str, crawl: str, folder: str) -> None:
+def run(stage: BatchStage, most_urls: int = 200) -> None:
+    """A stage as a process of its own, with small checkpoints, until SIGTERM."""
+    bootstrap, crawl, folder = sys.argv[1:]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     kafka = Kafka(bootstrap=bootstrap, session_timeout_s=6.0, transaction_timeout_s=10.0)
     transport = KafkaTransport(Names(crawl), kafka, Path(folder), SharedMemory(SMALL))
-    policy = Checkpoint(max_urls=200, max_interval_s=0.3)
-    loop = StageLoop(Copier(), transport.open(SPEC), policy)
+    loop = StageLoop(stage, transport.open(stage.spec), Checkpoint(max_urls=most_urls, max_interval_s=0.3))
     signal.signal(signal.SIGTERM, lambda number, frame: loop.stop())
     loop.run()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    run(Copier())
