@@ -94,6 +94,7 @@ class KafkaSession:
         if self._events:
             # The group changed while these were fetched, before some of them perhaps and after others: all of them come again. The
             # rewind waits until here, because a message fetched again must not be among those that are dropped.
+            self._drop(messages)
             self._rewind()
             return self._events.popleft()
         return self._batch(messages)
@@ -227,6 +228,13 @@ class KafkaSession:
                     self._broken = error.args[0]
                     return
                 self._positions[where] = position.offset
+
+    def _drop(self, messages: Sequence[Message]) -> None:
+        """The consumer has moved past these: without a rewind they would be lost."""
+        for message in messages:
+            where = TopicPartition(self._short.get(message.topic(), ""), message.partition())
+            if where in self._positions and message.error() is None:
+                self._positions[where] = message.offset() + 1
 
     def _start_over(self) -> None:
         """After an unknown outcome nothing remembered counts: every partition comes as if newly assigned."""
