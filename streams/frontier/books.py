@@ -137,15 +137,19 @@ class Books:
         self._committed_facts = msgspec.structs.replace(self.facts)
 
     def dropped(self) -> None:
-        """Nothing since the last checkpoint has happened."""
-        now_ms = self.facts.now_ms
+        """Nothing since the last checkpoint has happened. Nothing is read: the state may not be ours any more. ``recover`` follows
+        before anything else if it is."""
         self.counters = dict(self._committed_counters)
         self.facts = msgspec.structs.replace(self._committed_facts)
         self.engine.aborted()
         self.leases.dropped()
         self.later.dropped()
-        self.servers.dropped(now_ms)
         self._settle()
+
+    def recover(self) -> None:
+        """Bring what lives in memory back to the last checkpoint: what was touched is read anew."""
+        self.later.look()
+        self.servers.recover(self.facts.now_ms)
 
     def _settle(self) -> None:
         self.verdicts.clear()

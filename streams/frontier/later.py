@@ -57,9 +57,10 @@ class Later:
         self._gone: set[bytes] = set()
         self.next_due_ms: int | None = None
         """Of what the state holds."""
-        self._look()
+        self.look()
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Read when the first one is due."""
         first = next(iter(self._state.scan(REVISIT, self.start)), None)
         self.next_due_ms = None if first is None else _KEY.unpack(first[0])[0]
 
@@ -137,7 +138,6 @@ class Later:
     def dropped(self) -> None:
         self._forget_pending()
         self.start = self._committed_start
-        self._look()
 
     def _forget_pending(self) -> None:
         self._pending_ms = None

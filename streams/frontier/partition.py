@@ -28,27 +28,41 @@ class PartitionFrontier:
         counters: dict[str, int],
         paused: Set[str] = frozenset(),
     ) -> None:
-        self.books = Books(partition, state, config, counters, paused)
+        self._books = Books(partition, state, config, counters, paused)
+        self._dropped = False
+
+    @property
+    def books(self) -> Books:
+        """As of the last checkpoint and what was decided since."""
+        if self._dropped:
+            self._books.recover()
+            self._dropped = False
+        return self._books
 
     def discover(self, batch: Sequence[Discovered], now_ms: int) -> int:
         """Admit what is new; gives how many URLs were decided."""
-        return admit(self.books, batch, self.books.clock(now_ms))
+        books = self.books
+        return admit(books, batch, books.clock(now_ms))
 
     def confirm(self, fetched: Fetched, now_ms: int) -> int:
         """Take in the results of an order; gives how many URLs were decided."""
-        return confirm(self.books, fetched, self.books.clock(now_ms))
+        books = self.books
+        return confirm(books, fetched, books.clock(now_ms))
 
     def release(self, now_ms: int, quota: Quota | None = None) -> list[FetchOrder]:
         """Everything that is due."""
         quota = quota or Quota(NO_LIMIT)
+        books = self.books
         due = self.next_due_ms(ordering=quota.pages > 0)
         if due is None or due > now_ms:
             return []
-        return release(self.books, self.books.clock(now_ms), quota)
+        return release(books, books.clock(now_ms), quota)
 
     def next_due_ms(self, ordering: bool = True) -> int | None:
         """When ``release`` has something to do; None: not before a result or a discovery. ``ordering``: orders may go out."""
-        books = self.books
+        if self._dropped:
+            return 0
+        books = self._books
         dues = [books.leases.next_due_ms, books.later.next_due_ms]
         if ordering and len(books.leases) < books.config.fetch.orders_in_flight:
             if books.servers.any_ready:
@@ -57,21 +71,25 @@ class PartitionFrontier:
         return min((due for due in dues if due is not None), default=None)
 
     def verdicts(self) -> list[Output]:
-        return self.books.verdicts.outputs(self.books.facts.now_ms)
+        return self._books.verdicts.outputs(self._books.facts.now_ms)
 
     def repause(self, servers: Iterable[str]) -> None:
         """The pause of these servers began or ended."""
-        self.books.servers.repause(servers, self.books.facts.now_ms)
+        books = self.books
+        books.servers.repause(servers, books.facts.now_ms)
 
     @property
     def counters(self) -> dict[str, int]:
-        return self.books.counters
+        return self._books.counters
 
     def mutations(self) -> list[Mutation]:
         return self.books.mutations()
 
     def committed(self) -> None:
-        self.books.committed()
+        self._books.committed()
 
     def dropped(self) -> None:
-        self.books.dropped()
+        """Nothing since the last checkpoint has happened. The partition may be lost, its store closed: nothing is read before the
+        next decision, which a lost partition never comes to."""
+        self._books.dropped()
+        self._dropped = True

@@ -183,8 +183,8 @@ class Servers:
                 if live.record.idle:
                     self._release(live)
 
-    def dropped(self, now_ms: int) -> None:
-        """Touched servers are as of the last checkpoint again."""
+    def recover(self, now_ms: int) -> None:
+        """After an abort: touched servers are as of the last checkpoint again."""
         touched = list(self._touched)
         self._touched = {}
         for name, value in zip(touched, self._state.get_many(SERVERS, touched) if touched else (), strict=True):

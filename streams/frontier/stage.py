@@ -67,7 +67,7 @@ class FrontierStage:
                     changed.add(pause.server)
                 case Limits() as limits:
                     self._limits = limits
-        for partition in self._partitions.values():
+        for partition in self._partitions.values() if changed else ():
             partition.repause(changed)
 
     def process(self, received: Sequence[Received], now_ms: int) -> Work:

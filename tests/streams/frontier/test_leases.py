@@ -119,3 +119,17 @@ def test_impossible_numbers_in_a_result_break_nothing() -> None:
         rig.commit()
         rig.move()
         assert rig.frontier.next_due_ms() is not None
+
+
+def test_a_partition_that_is_lost_with_work_pending_is_dropped_without_a_look_at_its_closed_store() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/1")], T0)
+        rig.commit()
+        rig.frontier.discover([links("a.example", "/2")], T0)
+        rig.frontier.release(T0)
+        lost = rig.frontier
+        rig.restart()
+        lost.dropped()
+        assert lost.counters["admitted"] == 1
+        assert lost.verdicts() == []
+        assert lost.next_due_ms() is not None
