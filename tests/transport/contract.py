@@ -3,6 +3,7 @@
 The sentence in quotation marks in a docstring is the promise, in the words of the protocol.
 """
 
+import time
 from collections import Counter
 from functools import partial
 
@@ -420,6 +421,36 @@ class TransportContract:
         assert first.session.member != second.session.member
         until(lambda: values(harness.transport, "verdicts").total() >= len(expected), [first, second], work=processed)
         assert values(harness.transport, "verdicts") == Counter(expected)
+
+    def test_records_that_arrive_while_the_group_changes_are_not_lost(self, harness: Harness) -> None:
+        """ "Any rebalance event ... rewinds": also what was fetched in the very poll in which the group changed."""
+        members = [Member(harness, EXTRACTOR)]
+        settle(*members)
+        expected: list[bytes] = []
+        written = 0
+
+        def work(member: Member) -> None:
+            nonlocal written
+            if written < 60:
+                expected.extend(fill(harness.transport, ("pages",), harness.partitions, range(written, written + 3)))
+                written += 3
+            if member.gathered:
+                outputs = [Output("items", r.partition, b"", name(r.topic, r.value)) for r in member.gathered]
+                try:
+                    member.commit(outputs)
+                except (Aborted, Fenced, UnknownOutcome):
+                    member.drop()
+
+        for _ in range(2):
+            # Records that wait unread in the client, and behind them the news that somebody joined: one poll meets both.
+            expected += fill(harness.transport, ("pages",), harness.partitions, range(written, written + 3))
+            written += 3
+            members.append(Member(harness, EXTRACTOR))
+            time.sleep(20 * harness.wait)
+            until(partial(_together, members), members, work=work)
+        until(lambda: written >= 60, members, work=work)
+        until(lambda: values(harness.transport, "items").total() >= len(expected), members, work=work)
+        assert values(harness.transport, "items") == Counter(expected)
 
     def test_a_clean_leave_hands_partitions_and_state_over(self, harness: Harness) -> None:
         """ "``close(drain)``": what a member has committed is where the next one begins."""
