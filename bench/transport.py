@@ -199,9 +199,7 @@ class Restorable:
         driver.session.close()
 
     def _driver(self) -> Driver:
-        transport = KafkaTransport(
-            self._names, self._kafka, self._folder / "restore", SharedMemory(StoreOptions())
-        )
+        transport = KafkaTransport(self._names, self._kafka, self._folder / "restore", SharedMemory(StoreOptions()))
         return Driver(transport.open(KEEP))
 
 

@@ -18,7 +18,7 @@ import confluent_kafka as ck
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 
-from gregor.errors import Aborted, BrokerUnreachable, Fenced, UnknownOutcome
+from gregor.errors import Aborted, BrokerUnreachable, Fenced, StateError, UnknownOutcome
 from gregor.state.replay import Replica
 from gregor.transport.kafka.aside import Aside
 from gregor.transport.kafka.clients import Clients
@@ -58,7 +58,14 @@ class Checkpointer:
             self._aside = Aside()
             raise UnknownOutcome("the broker did not answer in time whether it takes the positions") from error
         for partition, replica in replicas.items():
-            replica.apply_live(records[partition], ends[partition])
+            try:
+                replica.apply_live(records[partition], ends[partition])
+            except Exception as error:
+                # It is committed: going on without it would decide on an old state. The next start replays the tail.
+                raise StateError(
+                    f"the state of partition {partition} cannot be written: {error}",
+                    remedy="make room on the disk and start again: nothing is lost, the changelog holds what is missing",
+                ) from error
             self._truncate(partition, replica)
 
     def renew(self) -> None:
