@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from infra.kafka.cluster import KafkaCluster
+
+# How long an example takes says nothing on a machine that others use too.
+settings.register_profile("gregor", deadline=None)
+settings.load_profile("gregor")
 
 
 @pytest.fixture(scope="session")
