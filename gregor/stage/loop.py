@@ -62,9 +62,9 @@ class StageLoop(Loop):
         """One event and what follows from it."""
         match self._session.poll(POLL_RECORDS, POLL_BYTES, self._wait(wait)):
             case Revoked() as event:
-                self._drop()
                 self._epoch = event.epoch
                 self._stage.revoked(event.partitions)
+                self._drop()
                 for where in [one for one in self._positions if one.partition in event.partitions]:
                     del self._positions[where], self._committed[where]
             case Assigned() as event:

@@ -59,6 +59,8 @@ class KafkaSession:
         self._events: deque[Event] = deque()
         self._arriving: dict[int, Arrival] = {}
         self._owned: dict[int, Arrival] = {}
+        self._retired: list[Arrival] = []
+        """Not ours any more, but open until the stage has heard of it."""
         self._positions: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, Position] = {}
         self._average_bytes = 1024.0
@@ -85,6 +87,7 @@ class KafkaSession:
             self._rejoin(self._broken)
         if self._events:
             return self._events.popleft()
+        self._close_retired()
         ready = self._restore_slice()
         if ready:
             return Assigned(self._epoch, ready)
@@ -134,6 +137,7 @@ class KafkaSession:
         self._broadcast.close()
         for one in (*self._arriving.values(), *self._owned.values()):
             one.close()
+        self._close_retired()
         self._folder.close()
 
     def _join(self) -> Consumer:
@@ -166,8 +170,9 @@ class KafkaSession:
         held = frozenset(self._owned)
         old, self._consumer = self._consumer, None
         old.close()
-        for one in (*self._arriving.values(), *self._owned.values()):
+        for one in self._arriving.values():
             one.close()
+        self._retired += self._owned.values()
         for table in (self._arriving, self._owned, self._positions, self._committed):
             table.clear()
         self._broken = None
@@ -197,9 +202,10 @@ class KafkaSession:
         if consumer is not self._consumer:
             return
         for partition in gone:
-            one = self._owned.pop(partition, None) or self._arriving.pop(partition, None)
-            if one is not None:
-                one.close()
+            if partition in self._owned:
+                self._retired.append(self._owned.pop(partition))
+            elif partition in self._arriving:
+                self._arriving.pop(partition).close()
             for name in self._stage.inputs:
                 self._positions.pop(TopicPartition(name, partition), None)
                 self._committed.pop(TopicPartition(name, partition), None)
@@ -236,12 +242,18 @@ class KafkaSession:
             if where in self._positions and message.error() is None:
                 self._positions[where] = message.offset() + 1
 
+    def _close_retired(self) -> None:
+        """Everybody has heard that these are gone; until then a stage may still read them."""
+        for one in self._retired:
+            one.close()
+        self._retired.clear()
+
     def _start_over(self) -> None:
         """After an unknown outcome nothing remembered counts: every partition comes as if newly assigned."""
         held = frozenset(self._owned)
         self._consumer.incremental_unassign(self._all_inputs(held))
         for partition, one in self._owned.items():
-            one.close()
+            self._retired.append(one)
             self._arrive(partition)
         self._owned.clear()
         self._positions.clear()
