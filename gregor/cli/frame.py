@@ -13,14 +13,15 @@ DISTRIBUTION = "gregor-crawl"
 
 EPILOG = """\b
 Examples:
+  gregor crawl --demo                    a small bundled site, in seconds
+  gregor --config big.toml topics        what a cluster lacks for this crawl
+  gregor --config big.toml worker fetcher --folder state/a
   gregor config show                     every setting, its value, its origin
-  gregor --config big.toml config show   the same for another file
-  GREGOR_FETCH__DELAY_S=2 gregor config show
 
 \b
 Configuration: --config FILE, or $GREGOR_CONFIG, or ./gregor.toml; above it
 GREGOR_<SECTION>__<KEY> variables; above them the options of a command.
-Documentation: the folder docs/ of the project, from docs/configuration.md on.
+Documentation: the project's README.md, then docs/architecture.md.
 Exit codes: 0 done, 1 a check failed, 2 no broker, 3 configuration or usage,
 4 state folder refused, 130 interrupted.
 """
