@@ -146,7 +146,7 @@ SLOW: Final = ("berkeleydb", "postgres-batched", "postgres-single")
 QUICK: Final = [
     *plan((1_000_000,), (10_000, 100_000), ("gregor", "gregor+tmp", "drum", "veuniq", "rocksdb", "set")),
     *plan((200_000,), (10_000,), SLOW),
-    *plan((20_000_000,), (1_000, 10_000, 100_000, 1_000_000), ("gregor", "drum")),
+    *plan((4_000_000,), (1_000, 10_000, 100_000, 1_000_000), ("gregor", "drum")),
 ]
 
 
