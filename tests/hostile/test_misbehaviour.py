@@ -121,7 +121,8 @@ def assert_as_expected(answer: Answer, case: Case) -> None:
         assert page.facts.truncated == result.truncated
         assert len(page.body) == CAP if case.truncated == "length" else len(page.body) <= CAP
         if case.body is not None:
-            assert page.body == case.body
+            # How much of it arrives apart from what is wrong behind it is up to the network.
+            assert case.body.startswith(page.body) if result.outcome == "protocol" else page.body == case.body
 
 
 def test_an_endless_body_is_hung_up_on(web: Web, fetcher: Fetching) -> None:
