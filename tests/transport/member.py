@@ -125,7 +125,12 @@ class Member:
         return [Output("verdicts", r.partition, r.key or b"", name(r.topic, r.value)) for r in self.gathered]
 
     def __repr__(self) -> str:
-        return f"{self.session.member}: epoch {self.epoch}, owns {sorted(self.owned)}, gathered {len(self.gathered)}"
+        where = [f"{record.topic}[{record.partition}]@{record.offset}" for record in self.gathered[-50:]]
+        positions = {f"{at.topic}[{at.partition}]": one.offset for at, one in self.positions.items()}
+        return (
+            f"{self.session.member}: epoch {self.epoch}, owns {sorted(self.owned)}, gathered {len(self.gathered)}, "
+            f"last {where}, positions {positions}"
+        )
 
 
 def until(
