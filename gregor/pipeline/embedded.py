@@ -15,6 +15,7 @@ from gregor.stage.running import Loop
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.embedded.settings import EmbeddedSettings
 from gregor.transport.embedded.transport import EmbeddedTransport
+from gregor.url.rules import rules_of
 
 _log: Final = logging.getLogger("gregor.pipeline")
 
@@ -29,7 +30,7 @@ class EmbeddedCrawl:
         self._folder = folder
         self._placement = placement_of(config)
         self._specs = [role.spec for role in ROLES.values()]
-        self._seeds = parse_seeds(config.crawl.seeds)
+        self._seeds = parse_seeds(config.crawl.seeds, rules_of(config.url))
         memory = SharedMemory(StoreOptions.of(config.state))
         settings = EmbeddedSettings(crawl=config.crawl.name, partitions=config.partitions.partitions)
         self.transport = EmbeddedTransport.at(folder, settings, memory, self._specs)

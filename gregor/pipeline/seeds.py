@@ -4,17 +4,18 @@ from collections.abc import Sequence
 
 from gregor.errors import UsageError
 from gregor.transport.port import Output
-from gregor.url.canonical import Refusal, Url, split
+from gregor.url.canonical import CanonicalRules, Refusal, Url, split
 from gregor.url.fingerprint import Placement
 from schemas.codec import encode
 from schemas.discovered import Discovered
 
 
-def parse_seeds(seeds: Sequence[str]) -> list[Url]:
-    """The seeds as canonical URLs. A seed without a scheme is tried as https; one that cannot be read is the user's mistake."""
+def parse_seeds(seeds: Sequence[str], rules: CanonicalRules) -> list[Url]:
+    """The seeds as canonical URLs, by the same rules as links, so that a link back to a seed is known. A seed without a scheme is
+    tried as https; one that cannot be read is the user's mistake."""
     urls = []
     for seed in seeds:
-        url = split(seed if "://" in seed else f"https://{seed}")
+        url = split(seed if "://" in seed else f"https://{seed}", rules)
         if isinstance(url, Refusal):
             raise UsageError(f"expected a seed such as https://example.com/, found {seed!r} ({url.reason})")
         urls.append(url)

@@ -17,6 +17,7 @@ from gregor.pipeline.stages import ROLES, placement_of
 from gregor.pipeline.worker import kafka_transport
 from gregor.stage.loop import now_ms
 from gregor.transport.kafka.transport import KafkaTransport
+from gregor.url.rules import rules_of
 from infra.kafka.cluster import KafkaCluster
 from schemas.schedule import decode_order
 from tests.chaos.processes import Running, gregor, seeded, until
@@ -61,7 +62,7 @@ def crawl(folder: Path, kafka: KafkaCluster, server: DemoServer) -> Iterator[Cra
         assert code == 0, printed
     transport = kafka_transport(config, folder / "look")
     placement = placement_of(config)
-    transport.append(seed_outputs(parse_seeds(config.crawl.seeds), placement, now_ms()))
+    transport.append(seed_outputs(parse_seeds(config.crawl.seeds, rules_of(config.url)), placement, now_ms()))
     with ExitStack() as stack:
         workers = {role: stack.enter_context(gregor(path, "worker", role, "--folder", folder / role)) for role in ROLES}
         yield Crawl(config, transport, workers)
