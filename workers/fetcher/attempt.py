@@ -82,8 +82,12 @@ class Attempt:
         self._waiting = False
         self._ends += time.monotonic() - begun
 
-    def stop_timer(self) -> None:
+    def close(self) -> None:
+        """The request is over. Timer and task hold contexts, which hold the attempt: without this cut each body would wait
+        for the garbage collector."""
         self._timer.cancel()
+        del self._timer, self._task
+        self.reader = self.protocol = None
 
     def uncancelled(self) -> int:
         """Take the timer's cancellation back; how many others are left."""

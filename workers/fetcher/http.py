@@ -106,11 +106,11 @@ class AiohttpFetch:
         except Exception as error:
             return failure_of(error, attempt)
         finally:
-            attempt.stop_timer()
             self._busy -= 1
             protocol = attempt.protocol
             if protocol is not None and attempt.complete and protocol.is_connected():
                 self._idle[protocol] = None
+            attempt.close()
 
     async def _exchange(self, request: Request, attempt: Attempt) -> Exchange:
         assert self._connector is not None

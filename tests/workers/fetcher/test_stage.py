@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 
 import pytest
@@ -18,6 +19,7 @@ from schemas.schedule import FetchOrder, OrderUrl
 from tests.hostile.servers import Answers, Busy, NeverAnswers, response
 from tests.hostile.web import Server, Web
 from tests.workers.fetcher.fetching import PLACEMENT, Fetching, fetching, order_of, settings
+from workers.fetcher.attempt import Attempt
 from workers.fetcher.port import Exchange, Request
 from workers.fetcher.stage import FetcherStage
 
@@ -244,6 +246,21 @@ def test_bodies_in_memory_are_bounded_and_orders_end_early_for_it(web: Web, monk
     assert set(outcomes) == {"ok", "cancelled"}
     # Each of the three may have been one request further than the bound when it was met.
     assert 4 <= outcomes.count("ok") <= 6
+
+
+def test_what_a_request_leaves_behind_needs_no_garbage_collector(web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    with web.serving(server):
+        gc.collect()
+        gc.disable()
+        try:
+            fetcher.run(order_of(server.name, *(f"/{number}" for number in range(20))))
+            left = [one for one in gc.get_objects() if isinstance(one, Attempt) and one.request.server == server.name]
+            # A connection remembers the request that it was made for, a task its last one.
+            assert len(left) <= 2
+            assert [one.reader for one in left] == [None] * len(left)
+        finally:
+            gc.enable()
 
 
 def test_types_that_are_not_wanted_are_refused_by_their_header(web: Web) -> None:
