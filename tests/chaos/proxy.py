@@ -67,8 +67,14 @@ class Proxy:
             writer.transport.abort()
             return
         self._open |= {writer, back}
-        await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
+        await asyncio.gather(self._ask(reader, back, writer), self._pass(there, writer))
         self._open -= {writer, back}
+
+    async def _ask(
+        self, client: asyncio.StreamReader, broker: asyncio.StreamWriter, answers: asyncio.StreamWriter
+    ) -> None:
+        """What the client says; ``answers`` is for a proxy that answers instead of the broker."""
+        await self._pass(client, broker)
 
     async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.IncompleteReadError):

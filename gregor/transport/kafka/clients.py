@@ -131,6 +131,9 @@ _FETCHING: Final[dict[str, Any]] = {
 _PRODUCING: Final[dict[str, Any]] = {
     # The back-off doubles with each try up to this: with the default of a second a commit took 30 ms instead of 8.
     "retry.backoff.max.ms": 10,
+    # With more, a record can be lost in a transaction that commits: a batch is refused (the leader moves), the next one, already on its
+    # way, is the first that the broker hears of this producer and is taken, and its success counts for the one before it.
+    "max.in.flight.requests.per.connection": 1,
     "message.max.bytes": LARGEST_MESSAGE,
     "compression.type": "lz4",
     # Everything of a checkpoint is produced at once and flushed: waiting for more would only wait.

@@ -24,6 +24,7 @@ from gregor.errors import ForeignState, TransportError
 from gregor.state.options import SharedMemory
 from gregor.state.replay import Identity, Replica, Standing
 from gregor.state.store import StateSpec, Store
+from gregor.transport.kafka.questions import FINAL
 from gregor.transport.port import Assignment, Position
 
 _log: Final = logging.getLogger("gregor.kafka.restore")
@@ -216,7 +217,7 @@ class Arrival:
     def _try_again(self, error: KafkaException, client: Consumer) -> None:
         """What may pass by itself is tried again within the arrival's patience: everybody notices late that a broker died."""
         cause = error.args[0]
-        if cause.code() in _FINAL:
+        if cause.code() in FINAL:
             raise TransportError(f"the broker refused: {cause.str()}") from error
         _log.info("partition %d waits: %s", self.partition, cause.str())
         self._not_before = time.monotonic() + RETRY_S
@@ -228,17 +229,3 @@ class Arrival:
         if self._restorer is not None:
             self._restorer.unassign()
             self._restorer = None
-
-
-_FINAL: Final = frozenset(
-    {
-        KafkaError._FATAL,
-        KafkaError._AUTHENTICATION,
-        KafkaError._DESTROY,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.GROUP_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError.UNSUPPORTED_VERSION,
-    }
-)

@@ -3,7 +3,7 @@
 import logging
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from gregor.state.options import SharedMemory
 from gregor.state.replay import Identity
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.member import MemberFolder
+from gregor.transport.kafka.questions import ANSWER_TIMEOUT_S, Answer, ask, partitions_of
 from gregor.transport.kafka.records import headers_of, record_of
 from gregor.transport.kafka.restore import Changelog
 from gregor.transport.kafka.session import KafkaSession
@@ -27,7 +28,6 @@ from schemas.changelog import CHECKPOINT_KEY, Checkpoint, decode_checkpoint
 from schemas.control import Layout
 
 _log: Final = logging.getLogger("gregor.kafka")
-_TIMEOUT_S: Final = 10.0
 
 
 class KafkaTransport:
@@ -56,7 +56,7 @@ class KafkaTransport:
         reader = self._clients.reader()
         try:
             where = ck.TopicPartition(self._clients.names.topic(topic), partition, start)
-            low, high = reader.get_watermark_offsets(where, timeout=_TIMEOUT_S)
+            low, high = self._ends(reader, topic)[partition]
             end = high if end is None else min(end, high)
             where.offset = at = max(start, low)
             reader.assign([where])
@@ -75,31 +75,42 @@ class KafkaTransport:
             reader.close()
 
     def ends(self, topic: str) -> Mapping[int, tuple[int, int]]:
-        full = self._clients.names.topic(topic)
         reader = self._clients.reader()
         try:
-            partitions = reader.list_topics(full, timeout=_TIMEOUT_S).topics[full].partitions
-            return {
-                partition: reader.get_watermark_offsets(ck.TopicPartition(full, partition), timeout=_TIMEOUT_S)
-                for partition in partitions
-            }
+            return self._ends(reader, topic)
         finally:
             reader.close()
+
+    def _ends(self, reader: ck.Consumer, topic: str) -> dict[int, tuple[int, int]]:
+        full = self._clients.names.topic(topic)
+
+        def look() -> dict[int, tuple[int, int]]:
+            return {
+                partition: reader.get_watermark_offsets(ck.TopicPartition(full, partition), timeout=ANSWER_TIMEOUT_S)
+                for partition in partitions_of(reader, full)
+            }
+
+        return self._ask(f"the ends of {topic}", look)
+
+    def _ask(self, what: str, question: Callable[[], Answer]) -> Answer:
+        return ask(what, question, self._clients.kafka.give_up_after_s)
 
     def committed(self, stage: str, topics: Sequence[str]) -> Mapping[TopicPartition, Position]:
         """Asked through a consumer of the group that never joins: the admin request leaves out what a transaction has pending."""
         names = self._clients.names
         short = {names.topic(topic): topic for topic in topics}
         consumer = self._clients.onlooker(stage)
+
+        def look() -> list[ck.TopicPartition]:
+            asked = [ck.TopicPartition(topic, one) for topic in short for one in partitions_of(consumer, topic)]
+            answers: list[ck.TopicPartition] = consumer.committed(asked, timeout=ANSWER_TIMEOUT_S)
+            for one in answers:
+                if one.error is not None:
+                    raise KafkaException(one.error)
+            return answers
+
         try:
-            asked = [
-                ck.TopicPartition(topic, partition)
-                for topic in short
-                for partition in consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions
-            ]
-            found = consumer.committed(asked, timeout=_TIMEOUT_S)
-        except KafkaException as error:
-            raise TransportError(f"the positions of {stage} cannot be read: {error.args[0].str()}") from error
+            found = self._ask(f"the positions of {stage}", look)
         finally:
             consumer.close()
         return {
@@ -129,21 +140,29 @@ class KafkaTransport:
         """Through a transaction of a producer that exists for this call; tried again while it is certain that nothing was written."""
         patience = self._clients.kafka.give_up_after_s
         give_up = time.monotonic() + patience
-        while True:
-            # An id of its own: two processes that append at once must not fence each other.
-            producer = self._clients.producer("cli", secrets.token_hex(8))
-            try:
-                patiently(patience, lambda one=producer: one.init_transactions(_TIMEOUT_S))  # type: ignore[misc]
-                producer.begin_transaction()
-                self._produce(producer, outputs)
-                patiently(patience, lambda one=producer: one.commit_transaction(_TIMEOUT_S))  # type: ignore[misc]
-                return
-            except KafkaException as error:
-                cause = error.args[0]
-                if not cause.txn_requires_abort() or time.monotonic() > give_up:
-                    raise UnknownOutcome(
-                        f"whether {len(outputs)} records were written is not known: {cause.str()}"
-                    ) from error
+        # An id of its own: two processes that append at once must not fence each other.
+        producer = self._clients.producer("cli", secrets.token_hex(8))
+        try:
+            patiently(patience, lambda: producer.init_transactions(ANSWER_TIMEOUT_S))
+            while not self._written(producer, outputs, give_up):
+                # Left open, the failed transaction would hide everything behind it until its time-out.
+                patiently(patience, lambda: producer.abort_transaction(ANSWER_TIMEOUT_S))
+        except KafkaException as error:
+            raise UnknownOutcome(
+                f"whether {len(outputs)} records were written is not known: {error.args[0].str()}"
+            ) from error
+
+    def _written(self, producer: ck.Producer, outputs: Sequence[Output], give_up: float) -> bool:
+        """False: the transaction is to be aborted, and there is time for another."""
+        producer.begin_transaction()
+        try:
+            self._produce(producer, outputs)
+            patiently(self._clients.kafka.give_up_after_s, lambda: producer.commit_transaction(ANSWER_TIMEOUT_S))
+        except KafkaException as error:
+            if error.args[0].txn_requires_abort() and time.monotonic() < give_up:
+                return False
+            raise
+        return True
 
     def _produce(self, producer: ck.Producer, outputs: Sequence[Output]) -> None:
         for output in outputs:
@@ -162,8 +181,14 @@ class KafkaTransport:
         if stage.state is None:
             return None
         topic = self._clients.names.topic(stage.changelog)
-        cluster = str(self._admin.describe_cluster().result(timeout=_TIMEOUT_S).cluster_id)
-        described = self._admin.describe_topics(ck.TopicCollection([topic]))[topic].result(timeout=_TIMEOUT_S)
+        admin = self._admin
+        cluster = str(
+            self._ask("the cluster's id", lambda: admin.describe_cluster().result(ANSWER_TIMEOUT_S)).cluster_id
+        )
+        described = self._ask(
+            f"the id of {topic}",
+            lambda: admin.describe_topics(ck.TopicCollection([topic]))[topic].result(ANSWER_TIMEOUT_S),
+        )
         topic_id = str(described.topic_id)
 
         def identity(partition: int) -> Identity:

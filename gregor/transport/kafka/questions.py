@@ -1,0 +1,53 @@
+"""Questions to the cluster that change nothing: asked again while a broker is away or a new leader has not caught up."""
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+
+from gregor.errors import TransportError
+
+Answer = TypeVar("Answer")
+
+ANSWER_TIMEOUT_S: Final = 10.0
+"""For one try."""
+_RETRY_S: Final = 0.25
+
+FINAL: Final = frozenset(
+    {
+        KafkaError._FATAL,
+        KafkaError._AUTHENTICATION,
+        KafkaError._DESTROY,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_VERSION,
+    }
+)
+"""Errors that do not pass by themselves. All others may, whatever librdkafka says of them: OFFSET_NOT_AVAILABLE, which a new leader
+answers until its high watermark is known, is not among those that it repeats."""
+
+
+def ask(what: str, question: Callable[[], Answer], patience_s: float) -> Answer:
+    """The answer; TransportError, which names ``what`` was asked, when there is none within the patience."""
+    give_up = time.monotonic() + patience_s
+    while True:
+        try:
+            return question()
+        except (KafkaException, TimeoutError) as error:
+            cause = error.args[0] if error.args else None
+            final = isinstance(cause, KafkaError) and cause.code() in FINAL
+            if final or time.monotonic() > give_up:
+                reason = cause.str() if isinstance(cause, KafkaError) else "no answer came in time"
+                raise TransportError(f"{what} cannot be read: {reason}") from error
+            time.sleep(_RETRY_S)
+
+
+def partitions_of(client: Consumer, topic: str) -> list[int]:
+    """Raises what the broker says of the topic; a client that never fetches learns of new leaders by this alone."""
+    found = client.list_topics(topic, timeout=ANSWER_TIMEOUT_S).topics[topic]
+    if found.error is not None:
+        raise KafkaException(found.error)
+    return sorted(found.partitions)
