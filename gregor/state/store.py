@@ -66,6 +66,12 @@ class StateSpec(Struct, frozen=True):
     """Family to what takes in its snapshot pieces. Not named: the range is deleted and the entries are put."""
 
 
+class Views(Protocol):
+    """A database that can be read: held, or only looked at (onlooker.py)."""
+
+    def view(self, prefix: bytes = b"") -> "PartitionView": ...
+
+
 class Store:
     """One database, held by one process."""
 
