@@ -37,6 +37,8 @@ class OrderUrl(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Validator for If-Modified-Since, as the server sent it; empty: none."""
     digest: str = ""
     """Digest of the previous visit's content; empty: none."""
+    previous_ms: Integer = 0
+    """When that content was asked for, milliseconds since 1970; 0: none, or not known."""
     cookies: str = ""
     """Cookie header for one retry of a redirect to itself; empty: none."""
 

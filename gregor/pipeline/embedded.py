@@ -9,7 +9,7 @@ from typing import Final
 from gregor.config import Config
 from gregor.pipeline.progress import Look, is_done, look
 from gregor.pipeline.seeds import parse_seeds, seed_outputs
-from gregor.pipeline.stages import ROLES, Scratch, placement_of
+from gregor.pipeline.stages import Scratch, embedded_roles, placement_of
 from gregor.stage.loop import now_ms
 from gregor.stage.running import Loop
 from gregor.state.options import SharedMemory, StoreOptions
@@ -29,7 +29,8 @@ class EmbeddedCrawl:
         self._config = config
         self._folder = folder
         self._placement = placement_of(config)
-        self._specs = [role.spec for role in ROLES.values()]
+        self._roles = embedded_roles(config)
+        self._specs = [role.spec for role in self._roles.values()]
         self._seeds = parse_seeds(config.crawl.seeds, rules_of(config.url))
         memory = SharedMemory(StoreOptions.of(config.state))
         settings = EmbeddedSettings(crawl=config.crawl.name, partitions=config.partitions.partitions)
@@ -39,13 +40,14 @@ class EmbeddedCrawl:
     def run(self, watch: Callable[[Look], None] = lambda _: None, stop: threading.Event | None = None) -> Look:
         """Until done, or until ``stop`` is set; raises what a stage raised."""
         self.transport.append(seed_outputs(self._seeds, self._placement, now_ms()))
-        scratch = Scratch(self._folder / "scratch", lasting=True)
+        scratch = Scratch(self._folder / "scratch", home=self._folder, lasting=True)
         loops = [
-            role.make(self._config, self._placement, self.transport.open(role.spec), scratch) for role in ROLES.values()
+            role.make(self._config, self._placement, self.transport.open(role.spec), scratch)
+            for role in self._roles.values()
         ]
         threads = [
             threading.Thread(target=self._guarded, args=(loop, loops), name=name)
-            for name, loop in zip(ROLES, loops, strict=True)
+            for name, loop in zip(self._roles, loops, strict=True)
         ]
         for thread in threads:
             thread.start()
