@@ -155,7 +155,7 @@ def digest_of(exchange: Exchange) -> str:
 
 def _validator(value: str) -> str:
     """A validator that can be sent back; one that was cut or holds control characters cannot."""
-    return value if len(value) <= LONGEST_VALIDATOR and not _CONTROL.search(value) else ""
+    return value if value and len(value) <= LONGEST_VALIDATOR and not _CONTROL.search(value) else ""
 
 
 def _detail(text: str) -> str:
