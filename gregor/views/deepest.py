@@ -50,4 +50,4 @@ class Deepest(Struct):
 
 
 def _segments(path: str) -> int:
-    return sum(1 for segment in path.partition("?")[0].split("/") if segment)
+    return sum(map(bool, path.partition("?")[0].split("/")))

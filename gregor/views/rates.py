@@ -45,23 +45,21 @@ def add_windows(one: Window, other: Window) -> Window:
 
 def seconds_of_fetched(record: Fetched) -> dict[int, Window]:
     """What one order adds, by the second in which each of its requests was over (milliseconds since 1970 of its beginning)."""
-    seconds: dict[int, Window] = {}
     if record.kind == "robots":
-        return seconds
+        return {}
+    sums: dict[int, list[int]] = {}
     for one in record.results:
         ms = ended_ms(one)
         if SECOND_MS <= ms < LATEST_MS and one.outcome not in NOT_ASKED:
-            start = ms - ms % SECOND_MS
-            seconds[start] = add_windows(
-                seconds.get(start, Window()),
-                Window(
-                    requests=1,
-                    pages=int(one.outcome == "ok"),
-                    errors=int(is_error(one)),
-                    wire_bytes=max(one.wire_bytes, 0),
-                ),
-            )
-    return seconds
+            counts = sums.setdefault(ms - ms % SECOND_MS, [0, 0, 0, 0])
+            counts[0] += 1
+            counts[1] += one.outcome == "ok"
+            counts[2] += is_error(one)
+            counts[3] += max(one.wire_bytes, 0)
+    return {
+        start: Window(requests=requests, pages=pages, errors=errors, wire_bytes=wire_bytes)
+        for start, (requests, pages, errors, wire_bytes) in sums.items()
+    }
 
 
 def seconds_of_verdict(record: Verdict) -> dict[int, Window]:

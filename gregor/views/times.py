@@ -1,6 +1,7 @@
 """How long requests took: count, sum, greatest, and a histogram from which percentiles are read, all of which can be added."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -42,10 +43,11 @@ def times_of(values: Iterable[int]) -> Times:
     count = total = most = 0
     buckets: dict[int, int] = {}
     for given in values:
-        value = min(max(given, 0), _LONGEST)
+        value = given if 0 <= given <= _LONGEST else 0
         count += 1
         total += value
-        most = max(most, value)
+        if value > most:
+            most = value
         bucket = _bucket(value)
         buckets[bucket] = buckets.get(bucket, 0) + 1
     return Times(count=count, sum_ms=total, most_ms=most, buckets=buckets)
@@ -65,6 +67,7 @@ def add_times(one: Times, other: Times) -> Times:
     )
 
 
+@lru_cache(maxsize=4096)
 def _bucket(value: int) -> int:
     if value < _EXACT:
         return value

@@ -1,6 +1,7 @@
 """The crawl in numbers: requests, statuses, outcomes, media types, bytes."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -82,6 +83,7 @@ def add_totals(one: Totals, other: Totals) -> Totals:
     )
 
 
+@lru_cache(maxsize=1024)
 def media_type(content_type: str) -> str:
     """Without parameters and in lower case; what a server made up is not repeated."""
     name = content_type.partition(";")[0].strip().lower()
