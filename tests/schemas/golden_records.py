@@ -233,5 +233,6 @@ EXPECTED: Final[dict[str, tuple[Struct, ...]]] = {
             found_ms=1760000001000,
         ),
         DeadLetter(topic="fetched", partition=0, offset=0, reason="broken", stage="frontier"),
+        DeadLetter(topic="fetched", partition=0, offset=0, reason="broken", stage="cli", receipt_of=1),
     ),
 }
