@@ -214,6 +214,13 @@ class Fetch(Struct, frozen=True, kw_only=True):
         Meta(ge=1024, le=MIB, description="Bytes of one response header, or of the status line."),
     ] = 16_384
     max_headers: Annotated[int, Meta(ge=8, le=10_000, description="Headers of one response.")] = 128
+    types: Annotated[
+        tuple[str, ...],
+        Meta(
+            description='Media types whose bodies are read, such as "text/html", "text/*" or "*/*+xml"; a page of another '
+            "type is answered by its headers alone. Sitemaps and feeds need theirs. Empty: all."
+        ),
+    ] = ()
     allow_addresses: Annotated[
         tuple[str, ...],
         Meta(

@@ -271,14 +271,17 @@ def test_types_that_are_not_wanted_are_refused_by_their_header(web: Web) -> None
         bytes_ = response(b"<html>", "Content-Type: Text/HTML; charset=x")
 
     image, html = Image(), Html()
-    with web.serving(image, html), fetching(settings(), types=("text/*",)) as fetcher:
-        refused, kept = fetcher.get(image.name), fetcher.get(html.name)
+    with web.serving(image, html), fetching(settings(fetch__types=["Text/*"])) as fetcher:
+        refused, kept, robots = fetcher.get(image.name), fetcher.get(html.name), fetcher.robots(image.name)
     assert (refused.result.outcome, refused.result.content_type, refused.pages[0].body) == (
         "type-refused",
         "image/png",
         b"",
     )
+    assert "image/png" in refused.result.detail
     assert kept.result.outcome == "ok"
+    assert kept.pages[0].body == b"<html>"
+    assert robots.result.outcome == "ok", "robots.txt is read whatever its type"
 
 
 def test_more_connections_than_files_is_explained() -> None:
