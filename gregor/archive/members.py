@@ -13,7 +13,7 @@ LARGEST: Final = 64 * 1024 * 1024
 """Bytes of a record; the largest that gregor writes has 6 MiB of body."""
 _GZIP: Final = 31
 _Broken: type[Exception] = zlib_ng.error  # type: ignore[assignment]  # Its stub calls the class an instance.
-_CHUNK: Final = 1024 * 1024
+_CHUNK: Final = 256 * 1024
 _BITE: Final = 16 * 1024
 
 
@@ -25,10 +25,11 @@ class Member(Struct, frozen=True, gc=False):
     data: bytes
 
 
-def members(path: Path, length: int) -> Iterator[Member]:
-    """Everything within the first ``length`` bytes, which must be whole records."""
+def members(path: Path, length: int, start: int = 0) -> Iterator[Member]:
+    """Everything from ``start`` on within the first ``length`` bytes, which must be whole records."""
     with path.open("rb") as file:
-        buffer, at, offset, left = b"", 0, 0, length
+        file.seek(start)
+        buffer, at, offset, left = b"", 0, start, length - start
         while at < len(buffer) or left:
             inflate = zlib_ng.decompressobj(_GZIP)
             pieces: list[bytes] = []
@@ -52,21 +53,6 @@ def members(path: Path, length: int) -> Iterator[Member]:
                 used += taken
             yield Member(offset, used, b"".join(pieces))
             offset += used
-
-
-def member_at(path: Path, offset: int, length: int) -> bytes:
-    """One record by its place."""
-    with path.open("rb") as file:
-        file.seek(offset)
-        data = file.read(length)
-    inflate = zlib_ng.decompressobj(_GZIP)
-    try:
-        found = inflate.decompress(data, LARGEST)
-    except _Broken as error:
-        raise _torn(path, offset, str(error)) from error
-    if not inflate.eof or inflate.unused_data:
-        raise _torn(path, offset, f"something else in these {length} bytes")
-    return bytes(found)
 
 
 def _torn(path: Path, offset: int, found: str) -> CorruptState:

@@ -63,7 +63,7 @@ class WarcRecord(Struct, frozen=True):
     """A record of any kind, split."""
 
     fields: dict[str, str]
-    """Lower-case names; X-Crawl-Facts is joined, of others the last counts."""
+    """Lower-case names."""
     head: bytes
     """The lines of the HTTP message, without the empty one."""
     body: bytes
@@ -82,8 +82,7 @@ def split_record(data: bytes, where: str) -> WarcRecord:
     fields: dict[str, str] = {}
     for line in lines[1:]:
         name, _, value = line.partition(": ")
-        lower = name.lower()
-        fields[lower] = fields.get(lower, "") + value if lower == "x-crawl-facts" else value
+        fields[name.lower()] = value
     start = end + len(END)
     try:
         stop = start + int(fields["content-length"])
@@ -95,11 +94,16 @@ def split_record(data: bytes, where: str) -> WarcRecord:
     return WarcRecord(fields, data[start:split], data[split + len(END) : stop])
 
 
-def page_of(record: WarcRecord, file: Path, member: Member) -> Page:
-    """Of a response or revisit that gregor wrote."""
+def has_facts(record: WarcRecord) -> bool:
+    """Whether a response has them itself; otherwise the record behind it does."""
+    return "x-crawl-facts" in record.fields
+
+
+def page_of(record: WarcRecord, aside: WarcRecord | None, file: Path, member: Member) -> Page:
+    """Of a response or revisit that gregor wrote; ``aside`` has the facts if it does not."""
     fields = record.fields
     try:
-        facts = _decode_facts(fields["x-crawl-facts"])
+        facts = _decode_facts(fields["x-crawl-facts"] if aside is None else aside.body)
         partition, _, offset = fields["x-crawl-position"].partition("/")
         revisit: Revisit = msgspec.convert(fields.get("warc-profile", "").removeprefix(_PROFILE), Revisit)
         page = Page(

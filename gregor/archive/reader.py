@@ -13,8 +13,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from gregor.archive.members import Member, member_at, members
-from gregor.archive.page import Page, Place, page_of, split_record, with_request
+from gregor.archive.members import Member, members
+from gregor.archive.page import Page, Place, WarcRecord, has_facts, page_of, split_record, with_request
 from gregor.errors import UsageError
 from schemas.archive import ArchiveFile
 from workers.archiver.manifest import read_manifests
@@ -36,26 +36,34 @@ class Archive:
         """The pages of one file, as they came."""
         path = self.folder / file.file
         page: Page | None = None
-        for member in members(path, file.length):
+        found = members(path, file.length)
+        for member in found:
             record = split_record(member.data, f"{path} at {member.offset}")
-            if record.kind == "request" and page is not None:
-                yield with_request(page, record)
-                page = None
-                continue
             if page is not None:
+                if record.kind == "request":
+                    yield with_request(page, record)
+                    page = None
+                    continue
                 yield page
                 page = None
             if record.kind in ("response", "revisit"):
-                page = page_of(record, path, member)
+                page = self._page(path, member, record, found)
         if page is not None:
             yield page
 
     def page_at(self, place: Place) -> Page:
         """One page by its place, as indexes give it; without its request headers, which are a record of their own."""
         path = self.folder / place.file
-        data = member_at(path, place.offset, place.length)
-        record = split_record(data, f"{path} at {place.offset}")
-        return page_of(record, path, Member(place.offset, place.length, data))
+        found = members(path, self.files[place.file].length, place.offset)
+        member = next(found)
+        return self._page(path, member, split_record(member.data, f"{path} at {place.offset}"), found)
+
+    @staticmethod
+    def _page(path: Path, member: Member, record: WarcRecord, following: Iterator[Member]) -> Page:
+        aside = None
+        if not has_facts(record) and (behind := next(following, None)) is not None:
+            aside = split_record(behind.data, f"{path} at {behind.offset}")
+        return page_of(record, aside, path, member)
 
     def whole_pages(self) -> Iterator[Page]:
         """All pages, revisits with the body of the page that they repeat where the archive has it. Remembers a place for each URL."""

@@ -18,7 +18,7 @@ PREFIX: Final = "X-Crawl-"
 _PREFIX: Final = PREFIX.lower()
 END: Final = b"\r\n\r\n"
 _CODING: Final = frozenset(("content-encoding", "transfer-encoding", "content-length"))
-_CLEAN = re.compile(r"(?:[!-9;-~]++: [^\r\n\0]*+\r\n)*+")
+_NAMES = re.compile(r"(?:[!-9;-~]++\n)*+")
 _PROTOCOL = re.compile(r"HTTP/[0-9](?:\.[0-9])?")
 _NOT_IN_NAME = re.compile(r"[^!-9;-~]")
 _NOT_IN_VALUE = re.compile(r"[\r\n\0]|[^\x00-\xff]")
@@ -28,7 +28,9 @@ _NOT_IN_PATH = re.compile(rb"[^!-~]")
 def header_lines(headers: Headers) -> tuple[bytes, bool]:
     """The lines, and whether ``parse_lines`` gives ``headers`` back; what would break a line is replaced, and then it does not."""
     text = "".join([f"{name}: {value}\r\n" for name, value in headers])
-    if text.count("\n") == len(headers) and _CLEAN.fullmatch(text):
+    count = len(headers)
+    clean = text.count("\n") == count == text.count("\r") and "\0" not in text
+    if clean and _NAMES.fullmatch("".join([f"{name}\n" for name, _ in headers])):
         try:
             return text.encode("latin-1"), True
         except UnicodeEncodeError:

@@ -2,13 +2,13 @@
 
     warcinfo                      one, at the beginning of each file
     response | revisit            one a page: the response as it came, or only its head where the body is archived already
+    metadata                      only after a response whose facts are too long for a field: these
     request                       one a page whose request headers are known, concurrent to the response
 
 Beside the standard's fields a response or revisit has two:
 
     X-Crawl-Position: 3/1234      partition and offset in ``pages``
-    X-Crawl-Facts: {"server"...   the page's facts as JSON, without the headers that the HTTP blocks hold; a long one goes on in
-                                  further fields of the same name
+    X-Crawl-Facts: {"server"...   the page's facts as JSON, without the headers that the HTTP blocks hold
 """
 
 import json
@@ -28,9 +28,12 @@ from schemas.pages import PageFacts
 from workers.archiver.http_block import header_lines, printable, renamed, request_line, status_line
 
 LONGEST_FIELD: Final = 4000
-"""Characters of X-Crawl-Facts in one line; some readers of WARC stop at 8 KiB."""
+"""Bytes of facts in X-Crawl-Facts; some readers refuse a file with more than 32 KiB of fields in a record."""
+LONGEST_URI: Final = 16_384
+"""The same for WARC-Target-URI; a URL that is cut there is whole in the facts."""
 LAST_MS: Final = 253_402_300_799_999
 _NO_BODY_SHA1: Final = sha1(b"")
+_HTTP: Final = b"application/http; msgtype=%b"
 _ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 _PROFILE: Final = "http://netpreserve.org/warc/1.1/revisit/"
 
@@ -88,7 +91,7 @@ def page_records(
     facts: PageFacts, body: bytes, source: Source, warcinfo_id: bytes, profile: Profile | None
 ) -> list[list[bytes]]:
     """The records of one page, each as its parts; ``profile`` makes it a revisit, without the body."""
-    when, target = date(fetch_ms(facts, source)), printable(facts.url)
+    when, target = date(fetch_ms(facts, source)), printable(facts.url)[:LONGEST_URI]
     lines, clean = header_lines(renamed(facts.response_headers, len(body)))
     asked_lines, asked_clean = header_lines(facts.request_headers)
     head = b"%b%b\r\n" % (status_line(facts.protocol, facts.status, facts.reason), lines)
@@ -107,14 +110,22 @@ def page_records(
     fields = [_kind(facts, body, target, profile), common]
     if facts.truncated:
         fields.append(b"WARC-Truncated: %b\r\n" % facts.truncated.encode())
-    fields.append(b"X-Crawl-Position: %d/%d\r\n%b" % (source.partition, source.offset, _facts_fields(kept)))
+    fields.append(b"X-Crawl-Position: %d/%d\r\n" % (source.partition, source.offset))
+    known = _json(kept)
+    short = len(known) <= LONGEST_FIELD
+    if short:
+        fields.append(b"X-Crawl-Facts: %b\r\n" % known)
     written = b"" if profile else body
-    records = [_record(b"revisit" if profile else b"response", own, fields, b"response", head, written)]
+    records = [_record(b"revisit" if profile else b"response", own, fields, _HTTP % b"response", head, written)]
+    if not short:
+        aside = identifier(source.topic, source.partition, source.offset, "metadata")
+        fields = [common, b"WARC-Concurrent-To: %b\r\n" % own]
+        records.append(_record(b"metadata", aside, fields, b"application/json", b"", known))
     if facts.request_headers:
         block = b"%b%b\r\n" % (request_line(facts.protocol, facts.path), asked_lines)
         asked = identifier(source.topic, source.partition, source.offset, "request")
         fields = [common, b"WARC-Concurrent-To: %b\r\n" % own]
-        records.append(_record(b"request", asked, fields, b"request", block, b""))
+        records.append(_record(b"request", asked, fields, _HTTP % b"request", block, b""))
     return records
 
 
@@ -135,25 +146,22 @@ def _kind(facts: PageFacts, body: bytes, target: bytes, profile: Profile | None)
     )
 
 
-def _record(kind: bytes, own: bytes, fields: list[bytes], message: bytes, head: bytes, body: bytes) -> list[bytes]:
+def _record(kind: bytes, own: bytes, fields: list[bytes], media_type: bytes, head: bytes, body: bytes) -> list[bytes]:
     digest = sha1(head)
     digest.update(body)
     begin = b"WARC/1.1\r\nWARC-Type: %b\r\nWARC-Record-ID: %b\r\n" % (kind, own)
-    end = (
-        b"WARC-Block-Digest: sha1:%b\r\nContent-Type: application/http; msgtype=%b\r\nContent-Length: %d\r\n\r\n"
-    ) % (b32encode(digest.digest()), message, len(head) + len(body))
+    end = b"WARC-Block-Digest: sha1:%b\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n" % (
+        b32encode(digest.digest()),
+        media_type,
+        len(head) + len(body),
+    )
     return [begin, *fields, end, head, body, b"\r\n\r\n"]
 
 
-def _facts_fields(facts: PageFacts) -> bytes:
+def _json(facts: PageFacts) -> bytes:
+    """In ASCII, so that it is one line for whoever has other ideas of lines."""
     text = encode(facts)
-    if not text.isascii():
-        text = json.dumps(to_builtins(facts), ensure_ascii=True, separators=(",", ":")).encode()
-    if len(text) > LONGEST_FIELD:
-        # Spaces stand in strings alone; at an end of a piece a reader would strip them.
-        text = text.replace(b" ", b"\\u0020")
-    pieces = (text[start : start + LONGEST_FIELD] for start in range(0, len(text), LONGEST_FIELD))
-    return b"".join(b"X-Crawl-Facts: %b\r\n" % piece for piece in pieces)
+    return text if text.isascii() else json.dumps(to_builtins(facts), separators=(",", ":")).encode()
 
 
 def _in_line(value: str) -> bytes:
