@@ -108,6 +108,7 @@ def page_of(
         truncated=exchange.truncated,
         digest=digest,
         previous_digest=url.digest,
+        previous_ms=url.previous_ms,
         depth=url.depth,
         hops=url.hops,
         off_site=url.off_site,

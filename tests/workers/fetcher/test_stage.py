@@ -50,7 +50,7 @@ def test_an_order_makes_one_result_record_and_a_page_for_each_response(web: Web,
         lease="7-1-3",
         attempt=2,
         urls=(
-            OrderUrl(path="/a?b=1", scheme="http", depth=3, hops=4, seed=1, visit=2, digest="old"),
+            OrderUrl(path="/a?b=1", scheme="http", depth=3, hops=4, seed=1, visit=2, digest="old", previous_ms=5),
             OrderUrl(path="/c", scheme="http"),
         ),
     )
@@ -68,6 +68,7 @@ def test_an_order_makes_one_result_record_and_a_page_for_each_response(web: Web,
     page = answer.pages[0]
     assert page.facts.url == f"http://{server.name}/a?b=1"
     assert (page.facts.hops, page.facts.seed, page.facts.attempt, page.facts.digest) == (4, 1, 2, first.digest)
+    assert (page.facts.previous_digest, page.facts.previous_ms) == ("old", 5)
     assert ("ETag", '"v1"') in page.facts.response_headers
     assert page.body == server.requests[0]
     assert server.connections == 1
