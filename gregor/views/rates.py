@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from gregor.views.outcomes import NOT_ASKED, ended_ms, is_error
+from gregor.views.outcomes import NOT_ASKED, ended_ms, is_error, refused_urls
 from schemas.fetched import Fetched
 from schemas.verdicts import Verdict
 
@@ -66,7 +66,7 @@ def seconds_of_verdict(record: Verdict) -> dict[int, Window]:
     ms = record.decided_ms
     if not SECOND_MS <= ms < LATEST_MS:
         return {}
-    return {ms - ms % SECOND_MS: Window(refused=max(record.count, 0))}
+    return {ms - ms % SECOND_MS: Window(refused=refused_urls(record))}
 
 
 class Recent(Struct):

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gregor.views.counts import added
-from gregor.views.outcomes import NOT_ASKED, ended_ms, is_error, status_class
+from gregor.views.outcomes import NOT_ASKED, ended_ms, is_error, refused_urls, status_class
 from gregor.views.times import Times, add_times, times_of
 from schemas.fetched import Fetched, RobotsRules
 from schemas.verdicts import Verdict
@@ -94,7 +94,8 @@ def row_of_fetched(record: Fetched) -> ServerRow:
 
 def row_of_verdict(record: Verdict) -> ServerRow:
     """What one verdict adds to its server's row."""
-    return ServerRow(server=record.server, refused={record.reason: max(record.count, 0)})
+    count = refused_urls(record)
+    return ServerRow(server=record.server, refused={record.reason: count} if count else {})
 
 
 def add_rows(one: ServerRow, other: ServerRow) -> ServerRow:

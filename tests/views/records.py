@@ -54,7 +54,7 @@ fetched = st.builds(
 verdicts = st.builds(
     Verdict,
     server=servers,
-    kind=st.sampled_from(["refused", "dropped", "failed"]),
+    kind=st.sampled_from(["refused", "given-up", "delayed"]),
     reason=st.sampled_from(["robots", "scope", "depth"]),
     url=st.sampled_from(["", "https://a.test/x", "https://b.test/xy", "https://b.test/x"]),
     count=counts,
