@@ -142,6 +142,15 @@ class KafkaTransport:
             if one.offset >= 0
         }
 
+    def members(self, stage: str) -> int:
+        """How many members a stage's group has now."""
+        group = self._clients.names.group(stage)
+        described = self._ask(
+            f"the members of {stage}",
+            lambda: self._admin.describe_consumer_groups([group])[group].result(ANSWER_TIMEOUT_S),
+        )
+        return len(described.members)
+
     def last_checkpoint(self, stage: str, partition: int) -> Checkpoint | None:
         """The changelog is read backwards in growing steps: its last records are transaction markers, which are not delivered."""
         topic = f"{stage}-changelog"
