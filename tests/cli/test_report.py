@@ -18,7 +18,7 @@ def test_both_files_are_made_again_from_the_folder_alone(tmp_path: Path) -> None
         pass
     code, printed = report(tmp_path / "crawl")
     assert code == 0, printed
-    assert "3 requests, 1 servers" in printed
+    assert "by 3 requests. Servers: 1." in printed
     assert json.loads((tmp_path / "crawl" / "summary.json").read_bytes())["crawl"] == "made-up"
     assert (tmp_path / "crawl" / "report.html").is_file()
 
