@@ -42,10 +42,8 @@ def chromium() -> str:
     return "chromium"
 
 
-@contextmanager
-def replaying(folder: Path, archives: Mapping[str, Path]) -> Iterator[str]:
-    """The address of a pywb with a collection for each archive; ``folder`` is for its configuration and log."""
-    folder.mkdir(parents=True, exist_ok=True)
+def configuration(archives: Mapping[str, Path]) -> str:
+    """A collection for each archive, shown without a frame around it."""
     lines = ["framed_replay: false", "collections:"]
     for name, archive in archives.items():
         lines += [
@@ -53,7 +51,14 @@ def replaying(folder: Path, archives: Mapping[str, Path]) -> Iterator[str]:
             f"    index_paths: {archive / 'index' / 'pages.cdxj'}",
             f"    archive_paths: {archive}/",
         ]
-    (folder / "config.yaml").write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def replaying(folder: Path, config: str) -> Iterator[str]:
+    """The address of a pywb that runs in ``folder`` with this configuration."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.yaml").write_text(config)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [str(pywb() / "wayback"), "-b", "127.0.0.1", "-p", str(port), "-d", str(folder)]

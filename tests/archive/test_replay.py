@@ -15,7 +15,7 @@ import pytest
 from gregor.archive.index import build_index
 from gregor.archive.reader import open_archive
 from gregor.archive.sort_key import sort_key
-from infra.replay import pywb, replaying, seen_in_browser
+from infra.replay import configuration, pywb, replaying, seen_in_browser
 from tests.chaos.processes import gregor
 from tests.workers.archiver.pages import NOON_MS, Museum, config, output
 
@@ -117,7 +117,7 @@ def test_a_crawled_site_lives_on_in_a_browser(crawled: tuple[str, Path], visited
     for one in (archive, visited):
         build_index(open_archive(one))
     year = time.strftime("%Y")
-    with replaying(tmp_path / "pywb", {"museum": archive, "visits": visited}) as pywb_address:
+    with replaying(tmp_path / "pywb", configuration({"museum": archive, "visits": visited})) as pywb_address:
         document = seen_in_browser(f"{pywb_address}/museum/{year}/{address}/", tmp_path / "browser")
         assert "<h1>Insects</h1>" in document
         assert 'data-seen="rgb(1, 2, 3) 17"' in document, "style and image are there"
