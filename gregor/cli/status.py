@@ -60,7 +60,7 @@ def status(
     Examples:
       gregor status docs                    one look
       gregor status docs --watch            until Ctrl-C
-      gregor status docs --json             for programs; with --watch one line a look
+      gregor status docs --json             for programs
       gregor --config big.toml status       a crawl on a cluster
     """
     if place is not None and folder is not None and place != folder:

@@ -64,7 +64,8 @@ class KafkaTransport:
             where.offset = at = max(start, low)
             reader.assign([where])
             while at < end:
-                for message in reader.consume(1000, 0.2):
+                # A consume of many waits for all of them or its whole time.
+                for message in reader.consume(1, 0.2) + reader.consume(999, 0):
                     error = message.error()
                     if error is None:
                         at = message.offset() + 1
