@@ -1,7 +1,7 @@
 """What a stage is to its loop: decisions without offsets, commits or clocks of its own."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -87,6 +87,15 @@ class BatchStage(Protocol):
     def dropped(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Drains(Protocol):
+    """A batch stage that keeps something back for the sake of fewer records."""
+
+    def drain(self, now_ms: int) -> Work:
+        """Asked to stop, and everything decided is committed: what was kept back, for one last checkpoint."""
+        ...
 
 
 class Ticket(Struct, frozen=True, gc=False):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gregor.config.sections import Checkpoint
 from gregor.errors import CommitFailed
-from gregor.stage.contract import BatchStage, NotNow, Work
+from gregor.stage.contract import BatchStage, Drains, NotNow, Work
 from gregor.stage.decode import decode_all, decode_broadcast
 from gregor.stage.policy import NONE, due, next_due_ms
 from gregor.stage.running import Loop
@@ -125,6 +125,11 @@ class StageLoop(Loop):
             self._committed.update(self._positions)
             self._outputs, self._pending = [], NONE
             self.commits += 1
+
+    def drain(self) -> None:
+        if isinstance(self._stage, Drains):
+            self._add(self._stage.drain(self._clock()))
+            self.checkpoint()
 
     def _is_due(self) -> bool:
         now = self._clock()

@@ -31,6 +31,10 @@ class Loop(ABC):
     def checkpoint(self) -> None:
         """Commit everything that is pending, if anything is."""
 
+    def drain(self) -> None:
+        """Commit what the stage has kept back, if it keeps anything back."""
+        return None
+
     def run(self) -> None:
         """Until ``stop``; then the last checkpoint, and the group is left."""
         drain = False
@@ -38,6 +42,7 @@ class Loop(ABC):
             while not self._stopping.is_set():
                 self.step(LONGEST_WAIT_S)
             self.checkpoint()
+            self.drain()
             drain = True
         finally:
             self._session.close(drain)

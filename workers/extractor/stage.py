@@ -193,6 +193,10 @@ class ExtractorStage:
         self._now_ms = now_ms
         return Work([self._discovered(one) for one in self._repetitions.report(now_ms)])
 
+    def drain(self, now_ms: int) -> Work:
+        """The counts that the next report would have held."""
+        return Work([self._discovered(one) for one in self._repetitions.flush(now_ms)])
+
     def next_due_ms(self) -> int | None:
         return self._repetitions.next_due_ms()
 

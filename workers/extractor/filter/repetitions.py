@@ -20,6 +20,7 @@ class Repetitions:
         self._deepest = deepest
         self._gathered: dict[Entry, int] = {}
         self._reported: dict[Entry, int] = {}
+        self._left_out = 0
         self._last_ms = 0
         self.lost = 0
         """Repetitions that no report named: there were too many URLs."""
@@ -47,7 +48,12 @@ class Repetitions:
         if not self._last_ms:
             self._last_ms = now_ms
         due = self.next_due_ms()
-        if due is None or now_ms < due:
+        if due is not None and now_ms >= due:
+            yield from self.flush(now_ms)
+
+    def flush(self, now_ms: int) -> Iterator[Discovered]:
+        """The same, whether it is time or not."""
+        if self._reported:
             return
         self._last_ms = now_ms
         self._reported, self._gathered = self._gathered, {}
@@ -60,6 +66,7 @@ class Repetitions:
                 continue
             found.sort(key=lambda one: -one[0])
             chosen = found[: self._urls_per_server]
+            self._left_out += sum(times for times, _ in found[self._urls_per_server :])
             yield Discovered(
                 server=server,
                 paths=tuple(entry.path for _, entry in chosen),
@@ -72,9 +79,10 @@ class Repetitions:
             )
 
     def committed(self) -> None:
-        self._reported = {}
+        self.lost += self._left_out
+        self._reported, self._left_out = {}, 0
 
     def dropped(self) -> None:
         for entry, times in self._reported.items():
             self._gathered[entry] = self._gathered.get(entry, 0) + times
-        self._reported = {}
+        self._reported, self._left_out = {}, 0
