@@ -31,9 +31,9 @@ class Loop(ABC):
     def checkpoint(self) -> None:
         """Commit everything that is pending, if anything is."""
 
+    @abstractmethod
     def drain(self) -> None:
         """Commit what the stage has kept back, if it keeps anything back."""
-        return None
 
     def run(self) -> None:
         """Until ``stop``; then the last checkpoint, and the group is left."""
