@@ -1,17 +1,19 @@
-"""A whole crawl in one process on the embedded transport: every stage in a thread of its own, until nothing is left to do."""
+"""A whole crawl on the embedded transport, until nothing is left to do: the log and the stages that are part of it in this process, a
+thread each, and the work that only reads and writes records in processes beside it."""
 
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from gregor.config import Config
+from gregor.pipeline.children import Child
 from gregor.pipeline.progress import Look, is_done, look
 from gregor.pipeline.seeds import parse_seeds, seed_outputs
 from gregor.pipeline.stages import ROLES, Scratch, placement_of
 from gregor.stage.loop import now_ms
-from gregor.stage.running import Loop
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.embedded.settings import EmbeddedSettings
 from gregor.transport.embedded.transport import EmbeddedTransport
@@ -20,6 +22,16 @@ from gregor.url.rules import rules_of
 _log: Final = logging.getLogger("gregor.pipeline")
 
 LOOK_EVERY_S: Final = 0.2
+IN_PROCESSES: Final = ("extractor",)
+"""Stages whose work is worth a process of its own: reading pages."""
+
+
+class Runs(Protocol):
+    """A stage's loop, here or elsewhere."""
+
+    def run(self) -> None: ...
+
+    def stop(self) -> None: ...
 
 
 class EmbeddedCrawl:
@@ -39,25 +51,32 @@ class EmbeddedCrawl:
     def run(self, watch: Callable[[Look], None] = lambda _: None, stop: threading.Event | None = None) -> Look:
         """Until done, or until ``stop`` is set; raises what a stage raised."""
         self.transport.append(seed_outputs(self._seeds, self._placement, now_ms()))
-        scratch = Scratch(self._folder / "scratch", lasting=True)
-        loops = [
-            role.make(self._config, self._placement, self.transport.open(role.spec), scratch) for role in ROLES.values()
-        ]
-        threads = [
-            threading.Thread(target=self._guarded, args=(loop, loops), name=name)
-            for name, loop in zip(ROLES, loops, strict=True)
-        ]
+        stages = self._stages()
+        threads = [threading.Thread(target=self._guarded, args=(stage, stages), name=name) for name, stage in stages]
         for thread in threads:
             thread.start()
         try:
             return self._until_done(threads, watch, stop or threading.Event())
         finally:
-            for loop in loops:
-                loop.stop()
+            for _, stage in stages:
+                stage.stop()
             for thread in threads:
                 thread.join()
             if self._failure is not None:
                 raise self._failure
+
+    def _stages(self) -> list[tuple[str, Runs]]:
+        """Every stage by name, each to be run by a thread."""
+        scratch = self._folder / "scratch"
+        made: list[tuple[str, Runs]] = []
+        for name, role in ROLES.items():
+            processes = self._config.crawl.processes if name in IN_PROCESSES else 0
+            open_session = partial(self.transport.open, role.spec)
+            made += [(name, Child(name, self._config, scratch, open_session)) for _ in range(processes)]
+            if not processes:
+                loop = role.make(self._config, self._placement, open_session(), Scratch(scratch, lasting=True))
+                made.append((name, loop))
+        return made
 
     def _until_done(
         self, threads: Sequence[threading.Thread], watch: Callable[[Look], None], stop: threading.Event
@@ -74,13 +93,13 @@ class EmbeddedCrawl:
     def _look(self) -> Look:
         return look(self.transport, self._specs, self._config.partitions.partitions)
 
-    def _guarded(self, loop: Loop, all_loops: Sequence[Loop]) -> None:
+    def _guarded(self, stage: Runs, stages: Sequence[tuple[str, Runs]]) -> None:
         try:
-            loop.run()
+            stage.run()
         except BaseException as error:
             # One stage without the others would only pile up records.
             self._failure = self._failure or error
-            for other in all_loops:
+            for _, other in stages:
                 other.stop()
 
     def close(self) -> None:
