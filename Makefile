@@ -48,7 +48,7 @@ bench: jars ## run every benchmark, the quick way
 	@set -e; for bench in $(BENCHES); do echo "== $$bench"; $(BIN)/python -m bench.$$bench --quick; done
 
 lock: $(STAMP) ## resolve the newest versions again and pin them
-	$(BIN)/uv pip compile pyproject.toml --extra dev --extra bench --universal --python-version 3.11 --upgrade --quiet \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra bench --extra parquet --universal --python-version 3.11 --upgrade --quiet \
 		--generate-hashes --no-header --no-annotate --output-file requirements.lock
 
 clean: ## remove what was built and cached

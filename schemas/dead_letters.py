@@ -26,6 +26,8 @@ class DeadLetter(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Bytes of the value; 0: it was empty; -1: the record had none."""
     found_ms: Integer = 0
     """When it was met, milliseconds since 1970; 0: not known."""
+    receipt_of: Integer = -1
+    """Offset in this topic of a letter that was put back: this record is its receipt, without a value; -1: a letter."""
 
 
 decode_dead_letter = decoder(DeadLetter)

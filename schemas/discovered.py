@@ -21,7 +21,7 @@ class Rel(IntFlag):
     SPONSORED = 4
 
 
-class Discovered(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class Discovered(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """The unit of discovery: never one record a link.
 
     ``flags``, ``counts`` and ``lastmods_ms`` run parallel to ``paths`` or are empty; empty means the default for every path.

@@ -32,7 +32,7 @@ Truncation = Literal["", "length", "time", "disconnect"]
 """Why a body is not whole: it was longer than the limit, took longer, or the server left; empty: it is whole."""
 
 
-class Timings(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class Timings(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """Milliseconds from the start of the request."""
 
     dns: Integer = 0
@@ -45,7 +45,7 @@ class Timings(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Until the last byte or the failure; 0: no request was made."""
 
 
-class FetchResult(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class FetchResult(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """What became of one URL of the order."""
 
     path: str
@@ -90,7 +90,7 @@ class FetchResult(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """How often the URL was fetched before; 0: first visit."""
 
 
-class RobotsRules(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class RobotsRules(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """What one robots.txt says to our agent."""
 
     scheme: Literal["http", "https"]
@@ -109,7 +109,7 @@ class RobotsRules(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """HTTP status of the file; 0: no response."""
 
 
-class Fetched(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class Fetched(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """One order's results."""
 
     server: str

@@ -48,6 +48,8 @@ class PageFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """xxh3_128 of the decoded body in hex; empty: no body was read."""
     previous_digest: str = ""
     """Digest of the previous visit; empty: none."""
+    previous_ms: Integer = 0
+    """When the response with that digest was asked for, milliseconds since 1970; 0: none, or not known."""
     depth: Integer = 1
     """Depth of the URL; 1: a seed, or the first of its domain."""
     hops: Integer = 0

@@ -10,7 +10,7 @@ OrderKind = Literal["pages", "robots"]
 """What an order is for: pages of a server, or its robots.txt, which goes before them."""
 
 
-class OrderUrl(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class OrderUrl(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """One URL of an order, with what the request and the links found behind it need."""
 
     path: str
@@ -37,11 +37,13 @@ class OrderUrl(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Validator for If-Modified-Since, as the server sent it; empty: none."""
     digest: str = ""
     """Digest of the previous visit's content; empty: none."""
+    previous_ms: Integer = 0
+    """When that content was asked for, milliseconds since 1970; 0: none, or not known."""
     cookies: str = ""
     """Cookie header for one retry of a redirect to itself; empty: none."""
 
 
-class FetchOrder(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class FetchOrder(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """What one fetcher does for one server: its URLs in turn, ``delay_ms`` apart, none after ``deadline_ms``."""
 
     server: str

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from bench.engines.interface import Stats, Urls
 from gregor.state.options import SharedMemory, StoreOptions
-from gregor.state.store import StateReader, StateWriter, Store
+from gregor.state.store import Range, StateReader, StateWriter, Store
 from streams.frontier.uniqueness.blocks import Layout
 from streams.frontier.uniqueness.engine import Engine, Found
 from streams.frontier.uniqueness.facts import COUNT_UNIT
@@ -36,6 +36,11 @@ class CountedReader:
         for key, value in self._state.scan(family, start, end):
             self.bytes += len(value)
             yield key, value
+
+    def first_of_each(self, family: str, ranges: Sequence[Range]) -> list[list[tuple[bytes, bytes]]]:
+        found = self._state.first_of_each(family, ranges)
+        self.bytes += sum([len(value) for entries in found for _, value in entries])
+        return found
 
 
 class CountedWriter:

@@ -26,16 +26,16 @@ from workers.fetcher.stage import SPEC, FetcherStage
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """Which URLs to fetch: ``rounds`` orders of ``paths`` for each server."""
+    """Which URLs to fetch: ``paths`` of each server, one after another on one connection, ``connections`` servers at once."""
 
     servers: tuple[str, ...]
     paths: tuple[str, ...]
-    rounds: int
     connections: int
+    connect_timeout_s: float = 10.0
 
     @property
     def pages(self) -> int:
-        return len(self.servers) * len(self.paths) * self.rounds
+        return len(self.servers) * len(self.paths)
 
 
 class Measured(Struct, frozen=True, kw_only=True):
@@ -43,27 +43,30 @@ class Measured(Struct, frozen=True, kw_only=True):
     seconds: float
     rss_mb: float
     outcomes: dict[str, int]
-    full_rate: float = 0.0
-    """Pages a second while every order was in flight: from the last one's first request to the first one's last answer."""
+    cycle_s: float = 0.0
+    """Mean seconds from the start of a request to that of the server's next one; of the last one, to its answer."""
+    all_at_once: bool = False
+    """Whether the last server's first request had started when the first server's last answer came."""
 
 
 def bare(plan: Plan) -> Measured:
-    """Each connection its server, each body read and dropped."""
+    """Each body read and dropped."""
     seconds = uvloop.run(_bare(plan))
     return Measured(pages=plan.pages, seconds=seconds, rss_mb=_peak_mb(), outcomes={"ok": plan.pages})
 
 
 async def _bare(plan: Plan) -> float:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=plan.connections)) as session:
+        servers = iter(plan.servers)
 
-        async def crawl(server: str) -> None:
-            for _ in range(plan.rounds):
+        async def crawl() -> None:
+            for server in servers:
                 for path in plan.paths:
                     async with session.get(f"http://{server}{path}") as response:
                         await response.read()
 
         begun = time.perf_counter()
-        await asyncio.gather(*(crawl(server) for server in plan.servers))
+        await asyncio.gather(*(crawl() for _ in range(plan.connections)))
         return time.perf_counter() - begun
 
 
@@ -72,8 +75,7 @@ def through_the_stage(plan: Plan) -> Measured:
     flags = {
         "fetch.allow_addresses": ["127.0.0.0/8"],
         "fetch.connections": plan.connections,
-        # The other end of ten thousand connections is one process on the same machine; how soon it accepts is not the question.
-        "fetch.connect_timeout_s": 60.0,
+        "fetch.connect_timeout_s": plan.connect_timeout_s,
     }
     config = load(None, {}, flags).config
     placement = HashPlacement(config.partitions.repositories, config.partitions.partitions)
@@ -83,7 +85,7 @@ def through_the_stage(plan: Plan) -> Measured:
         stage = FetcherStage(config, placement, "bench")
         loop = OrderLoop(stage, transport.open(SPEC), config.checkpoint)
         begun = time.perf_counter()
-        commits, wanted = 0, len(plan.servers) * plan.rounds
+        commits, wanted = 0, len(plan.servers)
         while commits == loop.commits or _count(transport, "fetched") < wanted:
             commits = loop.commits
             loop.step(0.2)
@@ -95,7 +97,12 @@ def through_the_stage(plan: Plan) -> Measured:
         transport.close()
     assert pages == plan.pages, outcomes
     return Measured(
-        pages=pages, seconds=seconds, rss_mb=_peak_mb(), outcomes=dict(outcomes), full_rate=_full_rate(fetched)
+        pages=pages,
+        seconds=seconds,
+        rss_mb=_peak_mb(),
+        outcomes=dict(outcomes),
+        cycle_s=_cycle_s(fetched),
+        all_at_once=max(one.results[0].started_ms for one in fetched) < min(map(_ended_ms, fetched)),
     )
 
 
@@ -111,9 +118,8 @@ def _orders(plan: Plan, placement: HashPlacement) -> Sequence[Output]:
             "schedule",
             placement.partition(server),
             server.encode(),
-            encode(FetchOrder(server=server, lease=f"{server}-{number}", urls=urls)),
+            encode(FetchOrder(server=server, lease=server, urls=urls)),
         )
-        for number in range(plan.rounds)
         for server in plan.servers
     ]
 
@@ -131,12 +137,14 @@ def _fetched(transport: EmbeddedTransport, config: Config) -> list[Fetched]:
     ]
 
 
-def _full_rate(fetched: Sequence[Fetched]) -> float:
-    answered = [[one.started_ms + one.timings.total for one in order.results] for order in fetched]
-    begins = max(order.results[0].started_ms for order in fetched)
-    ends = min(times[-1] for times in answered)
-    within = sum(1 for times in answered for time_ms in times if begins < time_ms <= ends)
-    return within / (ends - begins) * 1000 if ends > begins else 0.0
+def _cycle_s(fetched: Sequence[Fetched]) -> float:
+    spans = sum(_ended_ms(one) - one.results[0].started_ms for one in fetched)
+    return spans / sum(len(one.results) for one in fetched) / 1000
+
+
+def _ended_ms(fetched: Fetched) -> int:
+    last = fetched.results[-1]
+    return last.started_ms + last.timings.total
 
 
 def _peak_mb() -> float:

@@ -9,6 +9,7 @@ class Section(Enum):
 
     ONE_MACHINE = "Crawl on one machine"
     CLUSTER = "Crawl on a cluster"
+    ARCHIVE = "Use what was fetched"
     INSPECT = "Inspect"
 
 
@@ -29,5 +30,11 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "rebuild": LazyCommand(
         "gregor.cli.rebuild:rebuild", "Throw a worker's state away; its next start restores it.", Section.CLUSTER
     ),
+    "index": LazyCommand("gregor.cli.index:index", "Index an archive: CDXJ and Parquet.", Section.ARCHIVE),
+    "export": LazyCommand(
+        "gregor.cli.export:export", "Take pages out of an archive: bodies, text or JSONL.", Section.ARCHIVE
+    ),
+    "items": LazyCommand("gregor.cli.items:items", "Take the items of a crawl: JSONL or Parquet.", Section.ARCHIVE),
+    "rearchive": LazyCommand("gregor.cli.rearchive:rearchive", "Make an archive again from the log.", Section.ARCHIVE),
     "config": LazyCommand("gregor.cli.config:config", "Show or check the configuration.", Section.INSPECT),
 }

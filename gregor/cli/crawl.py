@@ -21,6 +21,7 @@ from gregor.demo.site import DemoSite
 from gregor.errors import EXIT_INTERRUPTED, UsageError
 from gregor.pipeline.embedded import EmbeddedCrawl
 from gregor.pipeline.progress import Look
+from gregor.pipeline.stages import archive_folder
 from workers.fetcher.contact import require_contact
 
 LINE_EVERY_S = 1.0
@@ -67,7 +68,9 @@ def crawl(
     if not config.crawl.seeds:
         raise UsageError("expected at least one seed, found none; give a URL, or try `gregor crawl --demo`")
     require_contact(config)
-    _run(config, folder or Path(config.state.folder))
+    place = folder or Path(config.state.folder)
+    _run(config, place)
+    _tell_archive(config, place)
 
 
 def _crawl_demo(settings: Settings, folder: Path | None) -> None:
@@ -78,8 +81,19 @@ def _crawl_demo(settings: Settings, folder: Path | None) -> None:
             "fetch.allow_addresses": Flag(("127.0.0.0/8",), "--demo"),
         }
         click.echo(f"A small site answers at {', '.join(server.site.seeds)}")
-        _run(settings.load(flags).config, path)
+        config = settings.load(flags).config
+        _run(config, path)
         _judge(server)
+        if folder is not None:
+            _tell_archive(config, folder)
+
+
+def _tell_archive(config: Config, folder: Path) -> None:
+    if config.archive.enabled:
+        place = archive_folder(config, folder)
+        click.echo(
+            f"The pages are in {place}: `gregor export {place}` takes them out, `gregor index {place}` indexes them."
+        )
 
 
 def _judge(server: DemoServer) -> None:

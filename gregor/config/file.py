@@ -52,7 +52,11 @@ def locate(path: Path | None, env: Mapping[str, str]) -> Path | None:
 
 def read(path: Path) -> ConfigFile:
     name = printable(str(path), 200)
-    text = _text(path, name)
+    return parse(_text(path, name), name)
+
+
+def parse(text: str, name: str) -> ConfigFile:
+    """``name`` is what errors call the text."""
     # Checked before parsing: how deep a key may nest.
     if found := _TOO_MANY_PARTS.search(text):
         line = text.count("\n", 0, found.start() + 1) + 1

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from gregor.config.environment import variables
-from gregor.config.file import ConfigFile, locate, read
+from gregor.config.file import ConfigFile, locate, parse, read
 from gregor.config.keys import ARRAYS, KEYS, SECTIONS, SECURITY, Key, generic, nearest_key, nearest_section
 from gregor.config.names import Names
 from gregor.config.problems import Place, Problem, describe, printable
@@ -93,7 +93,17 @@ def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, Any] = N
         given.update((one.path, one) for one in _from_file(read(located), problems))
     given.update((one.path, one) for one in _from_environment(env, problems))
     given.update((one.path, one) for one in _from_flags(flags))
+    return Loaded(_checked(given, problems), _origins(given), located)
 
+
+def load_text(text: str, name: str) -> Config:
+    """A configuration that is kept elsewhere than in a file; errors call it ``name``."""
+    problems: list[Problem] = []
+    given = {one.path: one for one in _from_file(parse(text, name), problems)}
+    return _checked(given, problems)
+
+
+def _checked(given: Mapping[str, _Given], problems: list[Problem]) -> Config:
     values = {one.path: value for one in given.values() for value in _converted(one, problems)}
     config = _assemble(values)
     # Rules judge the values that converted; a key that failed already has its problem and its default.
@@ -104,7 +114,7 @@ def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, Any] = N
             problems.append(Problem(setter.place.text if setter else DEFAULT.text, key, found, expected))
     if problems:
         raise _refusal(problems)
-    return Loaded(config, _origins(given), located)
+    return config
 
 
 def _from_file(file: ConfigFile, problems: list[Problem]) -> Iterator[_Given]:

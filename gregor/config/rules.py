@@ -15,6 +15,7 @@ _SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.",
 _PATTERN: Final = re.compile(r"[\w.*?:\[\]-]+", re.ASCII)
 _DOMAIN: Final = re.compile(r"[a-z0-9.-]+")
 _EXTENSION: Final = re.compile(r"[A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*")
+_MEDIA_TYPE: Final = re.compile(r"[\w.+-]+/(?:\*|[\w.+-]+)|\*/\*\+[\w.-]+", re.ASCII)
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t -~\x80-\xff]*")
 _OURS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection", "user-agent"})
@@ -78,6 +79,9 @@ def _state(settings: Settings) -> Iterator[Broken]:
 
 
 def _fetch(settings: Settings) -> Iterator[Broken]:
+    for media_type in settings.fetch.types:
+        if not _MEDIA_TYPE.fullmatch(media_type):
+            yield Broken("fetch.types", describe(media_type), 'media types such as "text/html", "text/*" or "*/*+xml"')
     if settings.fetch.allow_addresses:
         from ipaddress import ip_network
 

@@ -222,6 +222,13 @@ class Fetch(Struct, frozen=True, kw_only=True):
         Meta(ge=1024, le=MIB, description="Bytes of one response header, or of the status line."),
     ] = 16_384
     max_headers: Annotated[int, Meta(ge=8, le=10_000, description="Headers of one response.")] = 128
+    types: Annotated[
+        tuple[str, ...],
+        Meta(
+            description='Media types whose bodies are read, such as "text/html", "text/*" or "*/*+xml"; a page of another '
+            "type is answered by its headers alone. Sitemaps and feeds need theirs. Empty: all."
+        ),
+    ] = ()
     allow_addresses: Annotated[
         tuple[str, ...],
         Meta(
@@ -382,6 +389,28 @@ class Filter(Struct, frozen=True, kw_only=True):
     flush_urls: Annotated[int, Meta(ge=1, le=10_000, description="URLs of one server in one such report.")] = 500
 
 
+class Archive(Struct, frozen=True, kw_only=True):
+    """Where responses are kept as WARC files; where and how large, never what."""
+
+    enabled: Annotated[bool, Meta(description="Whether `gregor crawl` archives; on a cluster, a worker does.")] = True
+    folder: Annotated[
+        str,
+        Meta(
+            max_length=4096,
+            description="Folder of the WARC files; several archivers may share it. Empty: `archive` in the folder of the crawl "
+            "or worker.",
+        ),
+    ] = ""
+    max_file_bytes: Annotated[
+        int,
+        Meta(ge=1024, le=1024 * 1024 * MIB, description="Bytes after which a file is closed and another begun."),
+    ] = 1024 * MIB
+    max_file_hours: Annotated[
+        float, Meta(gt=0, le=8784, description="Hours after which a file is closed and another begun.")
+    ] = 24.0
+    level: Annotated[int, Meta(ge=1, le=9, description="Level of compression: 1 is the fastest, 9 the smallest.")] = 4
+
+
 class ServerRule(Struct, frozen=True, kw_only=True):
     """Settings of the servers whose name matches; a later table wins over an earlier one, key by key."""
 
@@ -472,6 +501,7 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
     scope: Scope = Scope()
     extract: Extract = Extract()
     filter: Filter = Filter()
+    archive: Archive = Archive()
     server: tuple[ServerRule, ...] = ()
     item: tuple[ItemRule, ...] = ()
 
@@ -479,9 +509,9 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
 def version_of(settings: Settings) -> str:
     """Twelve hex digits that change whenever a decision of the crawl may change.
 
-    `kafka`, `state` and `filter` are left out: they say where a member runs and what it remembers, and members of one
-    crawl differ there.
+    `kafka`, `state`, `filter` and `archive` are left out: they say where a member runs, what it remembers and where it
+    keeps what it got, and members of one crawl differ there.
     """
-    elsewhere = ("kafka", "state", "filter")
+    elsewhere = ("kafka", "state", "filter", "archive")
     decisive = {name: getattr(settings, name) for name in settings.__struct_fields__ if name not in elsewhere}
     return sha256(msgspec.json.encode(decisive, order="deterministic")).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Serves the demo site on loopback addresses from a thread of its own, and writes down every request."""
+"""Serves a demo site on loopback addresses from a thread of its own, and writes down every request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import IO
 import msgspec
 from aiohttp import web
 
-from gregor.demo.site import ROBOTS, Answer, DemoSite
+from gregor.demo.answer import ROBOTS, Answer, Site
 from gregor.errors import EXIT_ENVIRONMENT, GregorError
 
 _PORT_TRIES = 20
@@ -36,11 +36,12 @@ class LoggedRequest(msgspec.Struct, frozen=True):
 class DemoServer:
     """A site being served."""
 
-    def __init__(self, site: DemoSite, latency_s: float, log_file: IO[bytes] | None) -> None:
+    def __init__(self, site: Site, latency_s: float, log_file: IO[bytes] | None) -> None:
         self.site = site
         self.port = site.port
         self.seeds = site.seeds
         self.log: list[LoggedRequest] = []
+        self._asked: Counter[tuple[str, str]] = Counter()
         self._latency_s = latency_s
         self._log_file = log_file
 
@@ -53,10 +54,12 @@ class DemoServer:
         if transport is None:
             raise ConnectionResetError("the client left before its request was read")
         address = str(transport.get_extra_info("sockname")[0])
-        answer = self.site.answer(address, request.raw_path)
+        earlier = self._asked[address, request.raw_path]
+        self._asked[address, request.raw_path] += 1
+        answer = self.site.answer(address, request.raw_path, earlier)
         self._write_down(LoggedRequest(time.time(), f"{address}:{self.port}", request.raw_path, answer.status))
-        if self._latency_s:
-            await asyncio.sleep(self._latency_s)
+        if self._latency_s or answer.delay_s:
+            await asyncio.sleep(self._latency_s + answer.delay_s)
         return _response(answer)
 
     def _write_down(self, line: LoggedRequest) -> None:
@@ -77,7 +80,7 @@ def read_log(path: Path) -> list[LoggedRequest]:
 
 
 @contextmanager
-def serve(site: DemoSite, *, latency_s: float = 0.0, log_file: Path | None = None) -> Iterator[DemoServer]:
+def serve(site: Site, *, latency_s: float = 0.0, log_file: Path | None = None) -> Iterator[DemoServer]:
     """Serve `site` until the block ends, on its port or, if that is 0, on a free one."""
     with ExitStack() as stack:
         sockets = _bind(site)
@@ -86,7 +89,7 @@ def serve(site: DemoSite, *, latency_s: float = 0.0, log_file: Path | None = Non
         # Unbuffered, so that each line is in the file before its answer leaves.
         log = None if log_file is None else stack.enter_context(log_file.open("ab", buffering=0))
         port = int(sockets[0].getsockname()[1])
-        server = DemoServer(msgspec.structs.replace(site, port=port), latency_s, log)
+        server = DemoServer(site.at(port), latency_s, log)
         loop = asyncio.new_event_loop()
         stop, started = asyncio.Event(), threading.Event()
         thread = threading.Thread(
@@ -124,7 +127,7 @@ def _run(
         loop.close()
 
 
-def _bind(site: DemoSite) -> list[socket.socket]:
+def _bind(site: Site) -> list[socket.socket]:
     """One listening socket per host, all on one port."""
     for _ in range(1 if site.port else _PORT_TRIES):
         sockets: list[socket.socket] = []
@@ -138,9 +141,10 @@ def _bind(site: DemoSite) -> list[socket.socket]:
                 bound.close()
         else:
             return sockets
-    where = f"{site.address(0)} to {site.address(site.hosts - 1)}, port {site.port or 'any'}"
+    addresses = site.addresses()
+    where = f"{addresses[0]} to {addresses[-1]}, port {site.port or 'any'}"
     raise GregorError(
-        f"the demo site needs one port on each of {site.hosts} loopback addresses; could not listen on {where}",
+        f"the demo site needs one port on each of {len(addresses)} loopback addresses; could not listen on {where}",
         exit_code=EXIT_ENVIRONMENT,
         remedy="choose another port or fewer hosts",
     )
@@ -148,8 +152,10 @@ def _bind(site: DemoSite) -> list[socket.socket]:
 
 def _response(answer: Answer) -> web.Response:
     response = web.Response(
-        status=answer.status, body=answer.body.encode(), headers={"Content-Type": answer.content_type}
+        status=answer.status, body=answer.raw or answer.body.encode(), headers={"Content-Type": answer.content_type}
     )
+    if answer.retry_after:
+        response.headers["Retry-After"] = answer.retry_after
     if answer.location:
         response.headers["Location"] = answer.location
     return response

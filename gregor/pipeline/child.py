@@ -35,7 +35,7 @@ def main(descriptor: int) -> None:
     setup = msgspec.json.decode(_line(connection), type=Setup)
     loops: list[Loop] = []
     session = RemoteSession(connection, setup.member, lambda: loops[0].stop(), read_ahead=True)
-    scratch = Scratch(Path(setup.scratch), lasting=True)
+    scratch = Scratch(Path(setup.scratch), home=Path(setup.scratch), lasting=True)
     try:
         loops.append(ROLES[setup.role].make(setup.config, placement_of(setup.config), session, scratch))
         loops[0].run()

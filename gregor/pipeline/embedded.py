@@ -10,9 +10,12 @@ from typing import Final, Protocol
 
 from gregor.config import Config
 from gregor.pipeline.children import Child
+from gregor.pipeline.cpu import cpu_by_thread, cpu_of_children
+from gregor.pipeline.operate.access import LOG
+from gregor.pipeline.operate.mailbox import deliver
 from gregor.pipeline.progress import Look, is_done, look
 from gregor.pipeline.seeds import parse_seeds, seed_outputs
-from gregor.pipeline.stages import ROLES, Scratch, placement_of
+from gregor.pipeline.stages import Scratch, embedded_roles, placement_of
 from gregor.stage.loop import now_ms
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.embedded.settings import EmbeddedSettings
@@ -35,18 +38,22 @@ class Runs(Protocol):
 
 
 class EmbeddedCrawl:
-    """Open, run, close; opening a folder again goes on where it stopped."""
+    """Open, run, close; opening a folder again goes on where it stopped. The log is in ``folder/state``."""
 
     def __init__(self, config: Config, folder: Path) -> None:
         self._config = config
         self._folder = folder
+        self._log = folder / LOG
         self._placement = placement_of(config)
-        self._specs = [role.spec for role in ROLES.values()]
+        self._roles = embedded_roles(config)
+        self._specs = [role.spec for role in self._roles.values()]
         self._seeds = parse_seeds(config.crawl.seeds, rules_of(config.url))
         memory = SharedMemory(StoreOptions.of(config.state))
         settings = EmbeddedSettings(crawl=config.crawl.name, partitions=config.partitions.partitions)
-        self.transport = EmbeddedTransport.at(folder, settings, memory, self._specs)
+        self.transport = EmbeddedTransport.at(self._log, settings, memory, self._specs)
         self._failure: BaseException | None = None
+        self.cpu_s: dict[str, float] = {}
+        """Processor time by stage, once ``run`` has ended."""
 
     def run(self, watch: Callable[[Look], None] = lambda _: None, stop: threading.Event | None = None) -> Look:
         """Until done, or until ``stop`` is set; raises what a stage raised."""
@@ -60,21 +67,23 @@ class EmbeddedCrawl:
         finally:
             for _, stage in stages:
                 stage.stop()
+            used = cpu_by_thread()
             for thread in threads:
                 thread.join()
+            self.cpu_s = {**used, "extractor": used.get("extractor", 0.0) + cpu_of_children()}
             if self._failure is not None:
                 raise self._failure
 
     def _stages(self) -> list[tuple[str, Runs]]:
         """Every stage by name, each to be run by a thread."""
-        scratch = self._folder / "scratch"
+        scratch = Scratch(self._log / "scratch", home=self._folder, lasting=True)
         made: list[tuple[str, Runs]] = []
-        for name, role in ROLES.items():
+        for name, role in self._roles.items():
             processes = self._config.crawl.processes if name in IN_PROCESSES else 0
             open_session = partial(self.transport.open, role.spec)
-            made += [(name, Child(name, self._config, scratch, open_session)) for _ in range(processes)]
+            made += [(name, Child(name, self._config, scratch.folder, open_session)) for _ in range(processes)]
             if not processes:
-                loop = role.make(self._config, self._placement, open_session(), Scratch(scratch, lasting=True))
+                loop = role.make(self._config, self._placement, open_session(), scratch)
                 made.append((name, loop))
         return made
 
@@ -84,6 +93,7 @@ class EmbeddedCrawl:
         before = self._look()
         while True:
             stop.wait(LOOK_EVERY_S)
+            deliver(self._log, self.transport)
             now = self._look()
             watch(now)
             if is_done(before, now) or stop.is_set() or not all(thread.is_alive() for thread in threads):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from gregor.transport.port import StageSpec, TopicPartition, Transport
+from gregor.transport.port import LogReader, StageSpec, TopicPartition
 
 
 class Look(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Look(Struct, frozen=True):
         return work == 0 and not any(self.lag.values())
 
 
-def look(transport: Transport, stages: Sequence[StageSpec], partitions: int) -> Look:
+def look(transport: LogReader, stages: Sequence[StageSpec], partitions: int) -> Look:
     """Positions are read before the ends that they are compared with, so that lag is never too small."""
     positions = {stage.name: transport.committed(stage.name, stage.inputs) for stage in stages}
     counters: dict[str, int] = {}

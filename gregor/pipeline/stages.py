@@ -14,6 +14,7 @@ from gregor.stage.running import Loop
 from gregor.transport.port import Session, StageSpec
 from gregor.url.fingerprint import HashPlacement, Placement
 from streams.frontier import stage as frontier
+from workers.archiver import stage as archiver
 from workers.extractor import stage as extractor
 from workers.fetcher import stage as fetcher
 
@@ -22,6 +23,8 @@ class Scratch(Struct, frozen=True):
     """Where a stage may keep what it can do without."""
 
     folder: Path
+    home: Path
+    """The folder of the crawl or worker, which stays."""
     lasting: bool
     """Whether the folder lives and dies with the crawl's own log, so that what it says of the log stays true."""
 
@@ -51,11 +54,27 @@ def _fetcher(config: Config, placement: Placement, session: Session, scratch: Sc
     return OrderLoop(stage, session, config.checkpoint, config_version=config.config_version)
 
 
+def _archiver(config: Config, placement: Placement, session: Session, scratch: Scratch) -> Loop:
+    stage = archiver.ArchiverStage(config, archive_folder(config, scratch.home), session.member)
+    return StageLoop(stage, session, config.checkpoint, config_version=config.config_version, notes=stage.note)
+
+
 ROLES: Final = {
     "frontier": Role(frontier.SPEC, _frontier),
     "fetcher": Role(fetcher.SPEC, _fetcher),
     "extractor": Role(extractor.SPEC, _extractor),
+    "archiver": Role(archiver.SPEC, _archiver),
 }
+
+
+def embedded_roles(config: Config) -> dict[str, Role]:
+    """The stages of a crawl in one process."""
+    return {name: role for name, role in ROLES.items() if name != "archiver" or config.archive.enabled}
+
+
+def archive_folder(config: Config, home: Path) -> Path:
+    """Where the WARC files are; ``home`` is the folder of the crawl or worker."""
+    return Path(config.archive.folder) if config.archive.folder else home / "archive"
 
 
 def placement_of(config: Config) -> Placement:

@@ -27,7 +27,8 @@ def run_worker(role: str, config: Config, folder: Path) -> None:
     transport.require(config.layout)
     chosen = ROLES[role]
     session = transport.open(chosen.spec)
-    loop = chosen.make(config, placement_of(config), session, Scratch(folder / "scratch" / role, lasting=False))
+    scratch = Scratch(folder / "scratch" / role, home=folder, lasting=False)
+    loop = chosen.make(config, placement_of(config), session, scratch)
 
     def stop(number: int, frame: FrameType | None) -> None:
         _log.info("stopping %s after the last checkpoint", role)

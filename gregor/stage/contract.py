@@ -25,9 +25,16 @@ class Work(Struct, frozen=True):
     outputs: Sequence[Output] = ()
     urls: int = 0
     """URLs decided, for the size of a checkpoint."""
+    bytes: int = 0
+    """Bytes that ``prepare`` will write outside of Kafka, for the same."""
 
 
 NOTHING = Work()
+
+
+class NotNow(Exception):
+    """Raised by ``prepare`` when what lives outside of Kafka cannot be finished at present, such as when a disk is full. Nothing is
+    lost: the loop takes no more input, keeps its place in the group, and asks again until it can be done."""
 
 
 class BatchStage(Protocol):
@@ -71,7 +78,8 @@ class BatchStage(Protocol):
         ...
 
     def prepare(self) -> Sequence[Output]:
-        """Called once before a commit: finish what lives outside of Kafka (fsync), and say what to write about it."""
+        """Called before a commit: finish what lives outside of Kafka (fsync), and say what to write about it. Raises NotNow when
+        that cannot be done yet; it is then called again."""
         ...
 
     def committed(self) -> None: ...

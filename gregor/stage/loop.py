@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gregor.config.sections import Checkpoint
 from gregor.errors import CommitFailed
-from gregor.stage.contract import BatchStage, Work
+from gregor.stage.contract import BatchStage, NotNow, Work
 from gregor.stage.decode import decode_all, decode_broadcast
 from gregor.stage.policy import NONE, due, next_due_ms
 from gregor.stage.running import Loop
@@ -29,14 +29,24 @@ _log: Final = logging.getLogger("gregor.stage")
 
 POLL_RECORDS: Final = 5_000
 POLL_BYTES: Final = 8 * 1024 * 1024
+RETRY_MS: Final = 1000
+"""How often a stage that cannot finish its checkpoint is asked again."""
 
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def _no_note(where: TopicPartition) -> str:
+    return ""
+
+
 class StageLoop(Loop):
-    """Runs one batch stage in one session."""
+    """Runs one batch stage in one session.
+
+    ``notes`` gives what is committed beside a position, and comes back with the assignment: for a stage that has to know what of
+    its work outside of Kafka belongs to that position.
+    """
 
     def __init__(
         self,
@@ -46,12 +56,16 @@ class StageLoop(Loop):
         *,
         config_version: str = "",
         clock: Callable[[], int] = now_ms,
+        notes: Callable[[TopicPartition], str] = _no_note,
     ) -> None:
         super().__init__(session, stage)
         self._stage = stage
         self._policy = policy
         self._config_version = config_version
         self._clock = clock
+        self._notes = notes
+        self._held_until_ms: int | None = None
+        """While the stage cannot finish its checkpoint: when to ask again. Its inputs are paused."""
         self._epoch = 0
         self._positions: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
@@ -67,24 +81,31 @@ class StageLoop(Loop):
                 self._drop()
                 for where in [one for one in self._positions if one.partition in event.partitions]:
                     del self._positions[where], self._committed[where]
+                # With nothing left to finish, whether there is room is found out by the next checkpoint.
+                self._go_on()
             case Assigned() as event:
                 self._epoch = event.epoch
                 self._arrive(event)
             case Batch() as event:
                 self._take(event)
         self._add(self._stage.tick(self._clock()))
-        if due(self._policy, self._pending, self._clock()):
+        if self._is_due():
             self.checkpoint()
 
     def checkpoint(self) -> None:
         """Commit everything that is pending, if anything is."""
         if not (self._pending.decided or self._pending.moved) or not self._positions:
             return
-        self._outputs += self._stage.prepare()
+        try:
+            self._outputs += self._stage.prepare()
+        except NotNow as error:
+            self._hold(error)
+            return
+        self._go_on()
         commit = Commit(
             epoch=self._epoch,
             outputs=self._outputs,
-            positions={where: Position(offset) for where, offset in self._positions.items()},
+            positions={where: Position(offset, self._notes(where)) for where, offset in self._positions.items()},
             mutations=self._stage.mutations(),
             mark=Mark(now_ms=self._clock(), config_version=self._config_version, counters=self._stage.counters()),
         )
@@ -100,8 +121,29 @@ class StageLoop(Loop):
             self._outputs, self._pending = [], NONE
             self.commits += 1
 
+    def _is_due(self) -> bool:
+        now = self._clock()
+        if self._held_until_ms is not None:
+            return now >= self._held_until_ms
+        return due(self._policy, self._pending, now)
+
+    def _hold(self, reason: NotNow) -> None:
+        """Take nothing more, but keep polling, so that the place in the group is kept."""
+        if self._held_until_ms is None:
+            _log.warning("%s takes no more input: %s", self._stage.spec.name, reason)
+            self._session.pause(list(self._positions))
+        self._held_until_ms = self._clock() + RETRY_MS
+
+    def _go_on(self) -> None:
+        if self._held_until_ms is not None:
+            self._held_until_ms = None
+            _log.warning("%s takes input again", self._stage.spec.name)
+            self._session.resume(list(self._positions))
+
     def _wait(self, longest: float) -> float:
         """Seconds to the next thing that the clock alone brings about."""
+        if self._held_until_ms is not None:
+            return min(longest, max(0.0, (self._held_until_ms - self._clock()) / 1000))
         dues = [at for at in (next_due_ms(self._policy, self._pending), self._stage.next_due_ms()) if at is not None]
         if not dues:
             return longest
@@ -113,6 +155,9 @@ class StageLoop(Loop):
             for topic, position in assignment.positions.items():
                 where = TopicPartition(topic, partition)
                 self._positions[where] = self._committed[where] = position.offset
+                if self._held_until_ms is not None:
+                    # An assignment begins unpaused.
+                    self._session.pause([where])
         self._note(moved=True)
 
     def _take(self, batch: Batch) -> None:
@@ -129,9 +174,9 @@ class StageLoop(Loop):
             self._note(moved=True)
 
     def _add(self, work: Work) -> None:
-        if work.outputs or work.urls:
+        if work.outputs or work.urls or work.bytes:
             self._outputs += work.outputs
-            size = sum(len(output.value) for output in work.outputs)
+            size = work.bytes + sum(len(output.value) for output in work.outputs)
             self._note(decided=True, urls=work.urls, size=size)
 
     def _note(self, *, decided: bool = False, moved: bool = False, urls: int = 0, size: int = 0) -> None:

@@ -176,17 +176,19 @@ class Session(Protocol):
         ...
 
 
-class Transport(Protocol):
-    """One engine, bound to one crawl."""
-
-    def open(self, stage: StageSpec) -> Session: ...
+class LogReader(Protocol):
+    """The reading half of an engine: for status, explain, audit and replay, beside a crawl that runs or without one."""
 
     def read(self, topic: str, partition: int, start: int, end: int | None = None) -> Iterator[Record]:
-        """Committed records of ``[start, end)``, in order; ``end`` None: the end as of now. For explain, audit and replay."""
+        """Committed records of ``[start, end)``, in order; ``end`` None: the end as of now."""
         ...
 
     def ends(self, topic: str) -> Mapping[int, tuple[int, int]]:
         """Per partition its first offset and the offset after its last committed record."""
+        ...
+
+    def since(self, topic: str, time_ms: int) -> Mapping[int, int]:
+        """Per partition the offset of the first record that was written at ``time_ms`` or later; its end when there is none."""
         ...
 
     def committed(self, stage: str, topics: Sequence[str]) -> Mapping[TopicPartition, Position]:
@@ -197,8 +199,23 @@ class Transport(Protocol):
         """What the last commit of a stage with state says of a partition; None: there was none."""
         ...
 
+    def state(self, stage: StageSpec, partition: int) -> StateReader | None:
+        """A partition's state as of a checkpoint; None: it is not on this machine, or there is none yet."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Transport(LogReader, Protocol):
+    """One engine, bound to one crawl."""
+
+    def open(self, stage: StageSpec) -> Session: ...
+
     def append(self, outputs: Sequence[Output]) -> None:
         """Write records from outside of any stage, all or none (seeds, control)."""
         ...
 
-    def close(self) -> None: ...
+    def trim(self, before: Mapping[TopicPartition, int]) -> None:
+        """Delete the records before these offsets, for good; nothing happens where they are gone already. Whether anybody still needs
+        them is for the caller to know."""
+        ...

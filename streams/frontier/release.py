@@ -23,6 +23,8 @@ DRAINED: Final = 1000
 REFUSED_IN_A_ROW: Final = 256
 """URLs looked at in one visit before the next server has its turn."""
 DUE_AT_ONCE: Final = 5000
+VISITED_TOGETHER: Final = 4096
+"""Servers whose queues are read together."""
 
 
 class Quota:
@@ -39,18 +41,19 @@ def release(books: Books, now_ms: int, quota: Quota) -> list[FetchOrder]:
     books.servers.wake(now_ms)
     orders: list[FetchOrder] = []
     room = books.config.fetch.orders_in_flight - len(books.leases)
-    if room > 1 and quota.pages > 0:
-        books.servers.prefetch(books.servers.upcoming(room))
-    while room > 0 and quota.pages > 0:
-        live = books.servers.next_ready()
-        if live is None:
-            break
-        books.servers.touch(live)
-        order = _visit(books, live, now_ms, quota)
-        if order is not None:
-            orders.append(order)
-            room -= 1
-        books.servers.place(live, now_ms)
+    while room > 0 and quota.pages > 0 and (taken := books.servers.take_ready(min(room, VISITED_TOGETHER))):
+        queue.read_ahead(
+            [(live, _most(books, live) + 1) for live in taken if live.record.dead_until_ms <= now_ms], books.state
+        )
+        for live in taken:
+            if quota.pages > 0:
+                books.servers.touch(live)
+                order = _visit(books, live, now_ms, quota)
+                if order is not None:
+                    orders.append(order)
+                    room -= 1
+            live.ahead = []
+            books.servers.place(live, now_ms)
     return orders
 
 
@@ -129,6 +132,10 @@ def _visit_by_rules(
         for reason, dropped in refused.items():
             drop(books, live, dropped, "dropped", reason)
     return _order(books, live, chosen, delay, now_ms, quota) if chosen else None
+
+
+def _most(books: Books, live: LiveServer) -> int:
+    return urls_of_order(books.config, delay_of(books.config.for_server(live.text), live.record))
 
 
 def _cut(entries: list[Entry], count: int) -> tuple[list[Entry], bytes]:

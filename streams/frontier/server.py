@@ -76,7 +76,19 @@ class LiveServer:
     Its queue is what the state holds without ``removed``, together with ``added``.
     """
 
-    __slots__ = ("_hash", "added", "behind", "name", "operations", "record", "removed", "slot", "text", "touched")
+    __slots__ = (
+        "_hash",
+        "added",
+        "ahead",
+        "behind",
+        "name",
+        "operations",
+        "record",
+        "removed",
+        "slot",
+        "text",
+        "touched",
+    )
 
     def __init__(self, slot: int, name: bytes, record: Server) -> None:
         self.slot = slot
@@ -85,6 +97,8 @@ class LiveServer:
         self.record = record
         self.added: dict[bytes, bytes] = {}
         self.removed: set[bytes] = set()
+        self.ahead: list[tuple[bytes, bytes]] = []
+        """The first stored entries, if they were read for the visit that comes next."""
         self.behind = b""
         self.operations: dict[tuple[int, bytes], bytes | None] = {}
         self.touched = False

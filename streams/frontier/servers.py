@@ -82,8 +82,8 @@ class Servers:
         return live
 
     def prefetch(self, names: Iterable[bytes]) -> None:
-        """Load these with one read."""
-        missing = [name for name in names if name not in self._loaded]
+        """Load these with one read, in the order in which they stand in the state."""
+        missing = sorted([name for name in names if name not in self._loaded])
         if missing:
             for name, value in zip(missing, self._state.get_many(SERVERS, missing), strict=True):
                 self._install(name, value)
@@ -134,22 +134,18 @@ class Servers:
                 rank[slot] = when + self._ahead[slot]
                 heappush(self._ready, rank[slot] << _BITS | slot)
 
-    def next_ready(self) -> LiveServer | None:
-        """The server whose turn it is; it is taken out, and has to be placed again."""
+    def take_ready(self, count: int) -> list[LiveServer]:
+        """The servers whose turn it is, at most ``count``; they are taken out, and each one has to be placed again."""
         ready, rank = self._ready, self._rank
-        while ready:
+        names: list[bytes] = []
+        while ready and len(names) < count:
             entry = heappop(ready)
             slot = entry & _MASK
             if rank[slot] == entry >> _BITS:
                 rank[slot] = _NEVER
-                return self.open(self._names[slot])
-        return None
-
-    def upcoming(self, count: int) -> list[bytes]:
-        """Names of servers near the top of the heap, to be read together before their turn."""
-        return [
-            self._names[entry & _MASK] for entry in self._ready[:count] if self._rank[entry & _MASK] == entry >> _BITS
-        ]
+                names.append(self._names[slot])
+        self.prefetch(names)
+        return [self._loaded[name] for name in names]
 
     @property
     def any_ready(self) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from gregor.config import load
+from gregor.demo.answer import Site
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
 from gregor.pipeline.stages import placement_of
@@ -25,7 +26,7 @@ KILLS = 3
 MOST_URLS = 8
 
 
-def orders_of(site: DemoSite) -> list[FetchOrder]:
+def orders_of(site: Site) -> list[FetchOrder]:
     """Every URL of the site, one to eight in each order, so that they finish at different times."""
     urls = [url for url in map(split, sorted(site.urls())) if isinstance(url, Url)]
     servers = sorted({url.server for url in urls})

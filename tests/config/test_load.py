@@ -180,6 +180,7 @@ def test_server_tables_cannot_come_from_a_variable(file: Path) -> None:
         ("[kafka]\nbootstrap = 'broker'", "kafka.bootstrap", 'the string "broker"', "host:port"),
         ("[kafka]\nbootstrap = 'a:1,b:99999'", "kafka.bootstrap", 'the string "a:1,b:99999"', "host:port"),
         ("[fetch]\nallow_addresses = ['home']", "fetch.allow_addresses", 'the string "home"', "address blocks"),
+        ("[fetch]\ntypes = ['html']", "fetch.types", 'the string "html"', "media types"),
         ("fetch = 3", "fetch", "3", "a table [fetch]"),
         ("[server]\nmatch = 'a'", "server", "a table of 1", "tables that begin with [[server]]"),
         ("[[server]]\ndelay_s = 1", "server[0].match", "no such key", "a string of 1 to 255 characters"),

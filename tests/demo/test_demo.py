@@ -13,8 +13,9 @@ import pytest
 from ada_url import normalize_url
 from lxml import html  # type: ignore[import-untyped]
 
+from gregor.demo.answer import OUTSIDE
 from gregor.demo.server import DemoServer, read_log, requested, serve
-from gregor.demo.site import OUTSIDE, DemoSite
+from gregor.demo.site import DemoSite
 from gregor.errors import GregorError
 
 

@@ -101,6 +101,7 @@ EXPECTED: Final[dict[str, tuple[Struct, ...]]] = {
             config_version="c0ffee",
         ),
         FetchOrder(server="example.com", lease="0-1-0", urls=()),
+        FetchOrder(server="example.com", lease="0-2-0", urls=(OrderUrl(path="/", previous_ms=1760000000000),)),
     ),
     "fetched": (
         Fetched(
@@ -148,6 +149,7 @@ EXPECTED: Final[dict[str, tuple[Struct, ...]]] = {
             attempt=2,
         ),
         PageFacts(server="example.com", path="/", lease="0-1-0", status=200),
+        PageFacts(server="example.com", path="/", lease="0-2-0", status=304, previous_ms=1760000000000),
     ),
     "items": (
         Item(
@@ -231,5 +233,6 @@ EXPECTED: Final[dict[str, tuple[Struct, ...]]] = {
             found_ms=1760000001000,
         ),
         DeadLetter(topic="fetched", partition=0, offset=0, reason="broken", stage="frontier"),
+        DeadLetter(topic="fetched", partition=0, offset=0, reason="broken", stage="cli", receipt_of=1),
     ),
 }

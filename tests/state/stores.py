@@ -7,11 +7,12 @@
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from gregor.state.options import StoreOptions
 from gregor.state.packed import unpack_delta
 from gregor.state.replay import Identity
-from gregor.state.store import StateReader, StateSpec, StateWriter
+from gregor.state.store import Range, StateReader, StateSpec, StateWriter
 
 FAMILIES = ("seen", "queue", "servers")
 GROUP = 2
@@ -74,6 +75,9 @@ class Dictionary:
         for key, value in sorted(self.families[family].items()):
             if key >= start and (end is None or key < end):
                 yield key, value
+
+    def first_of_each(self, family: str, ranges: Sequence[Range]) -> list[list[tuple[bytes, bytes]]]:
+        return [list(islice(self.scan(family, start, end), count)) for start, end, count in ranges]
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         self.families[family][key] = value

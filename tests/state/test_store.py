@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gregor.errors import CorruptState, FolderInUse
 from gregor.state.options import SharedMemory
-from gregor.state.store import Store
+from gregor.state.store import Range, Store
 from tests.state.conftest import Open
 from tests.state.stores import FAMILIES, SMALL, Dictionary
 
@@ -62,9 +62,14 @@ steps = st.lists(st.tuples(st.integers(0, len(PREFIXES) - 1), st.integers(0, 3),
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=steps, start=keys, end=st.none() | keys)
+@given(
+    steps=steps,
+    start=keys,
+    end=st.none() | keys,
+    ranges=st.lists(st.tuples(keys, keys, st.integers(0, 3)), max_size=4),
+)
 def test_partitions_of_one_store_are_dictionaries_of_their_own(
-    store: Store, steps: list[tuple[int, int, bytes, bytes]], start: bytes, end: bytes | None
+    store: Store, steps: list[tuple[int, int, bytes, bytes]], start: bytes, end: bytes | None, ranges: list[Range]
 ) -> None:
     models = {prefix: Dictionary() for prefix in PREFIXES}
     batch = store.begin()
@@ -87,6 +92,7 @@ def test_partitions_of_one_store_are_dictionaries_of_their_own(
         assert list(view.scan("queue")) == list(model.scan("queue"))
         assert list(view.scan("queue", start, end)) == list(model.scan("queue", start, end))
         assert view.get("queue", start) == model.get("queue", start)
+        assert view.first_of_each("queue", ranges) == model.first_of_each("queue", ranges)
 
 
 def test_a_view_of_everything_deletes_to_the_very_last_key(store: Store) -> None:

@@ -111,6 +111,47 @@ class TransportContract:
         assert first <= records[0].offset
         assert end > records[9].offset
 
+    def test_records_are_found_by_the_time_at_which_they_were_written(self, harness: Harness) -> None:
+        """ "the offset of the first record that was written at ``time_ms`` or later; its end when there is none"."""
+        for number in range(5):
+            fill(harness.transport, ("discovered",), 1, range(number * 3, number * 3 + 3))
+            time.sleep(0.01)
+        records = list(harness.transport.read("discovered", 0, 0))
+        _, end = harness.transport.ends("discovered")[0]
+        for time_ms in {record.time_ms + around for record in records for around in (-1, 0, 1)}:
+            expected = next((record.offset for record in records if record.time_ms >= time_ms), end)
+            found = harness.transport.since("discovered", time_ms)
+            # Behind the last record of a transaction stands its marker, which has an offset and no record.
+            assert [r for r in records if r.offset >= found[0]] == [r for r in records if r.offset >= expected]
+            assert found[1] == harness.transport.ends("discovered")[1][1]
+
+    def test_what_is_trimmed_is_gone_and_the_rest_stays(self, harness: Harness) -> None:
+        """ "delete the records before these offsets, for good; nothing happens where they are gone already"."""
+        fill(harness.transport, ("verdicts",), harness.partitions, range(20))
+        before = {partition: list(harness.transport.read("verdicts", partition, 0)) for partition in (0, 1)}
+        places = {TopicPartition("verdicts", 0): before[0][7].offset, TopicPartition("verdicts", 1): 0}
+        for _ in range(2):
+            harness.transport.trim(places)
+            assert list(harness.transport.read("verdicts", 0, 0)) == before[0][7:]
+            assert list(harness.transport.read("verdicts", 1, 0)) == before[1]
+            assert harness.transport.ends("verdicts")[0][0] == before[0][7].offset
+        _, end = harness.transport.ends("verdicts")[0]
+        harness.transport.trim({TopicPartition("verdicts", 0): end + 1000})
+        assert harness.transport.ends("verdicts")[0] == (end, end)
+        fill(harness.transport, ("verdicts",), 1, range(1))
+        assert [record.offset for record in harness.transport.read("verdicts", 0, 0)] == [end]
+
+    def test_a_state_is_read_as_of_its_last_checkpoint_by_who_does_not_own_it(self, harness: Harness) -> None:
+        """ "a partition's state as of a checkpoint; None: it is not on this machine, or there is none yet"."""
+        fill(harness.transport, INPUTS, harness.partitions, range(1))
+        assert harness.transport.state(EXTRACTOR, 0) is None
+        member = Member(harness, FRONTIER)
+        until(lambda: len(member.gathered) == 2 * harness.partitions, [member])
+        member.commit(mutations={0: [seen(7)]})
+        state = harness.transport.state(FRONTIER, 0)
+        assert state is not None
+        assert state.get("seen", b"key-7") == b"value-7"
+
     def test_two_groups_read_the_same_topic_independently(self, harness: Harness) -> None:
         """ "views read fetched/verdicts": a stage's group is its own."""
         names = Counter(

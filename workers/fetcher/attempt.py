@@ -56,10 +56,10 @@ class Attempt:
         self.named: dict[str, str] = {}
         self.protocol: ResponseHandler | None = None
         self.reader: BodyReader | None = None
-        task = asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
+        task = asyncio.current_task(self._loop)
         assert task is not None
         self._task = task
-        self._loop = asyncio.get_running_loop()
         self._waiting = False
         self._ends = self.started + request.caps.total_s
         self._expires = min(self.started + request.caps.connect_s, self._ends)

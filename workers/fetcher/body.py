@@ -41,10 +41,11 @@ class BodyReader:
     async def read(self, stream: StreamReader) -> Body:
         """To the end or to a cap. Raises DecodingFailed, and what the stream raises."""
         decoder = decoder_of(self._encoding)
-        while chunk := await stream.readany():
+        while not stream.at_eof() and (chunk := await stream.readany()):
             self._wire += len(chunk)
             if decoder is None:
-                self._keep(chunk)
+                self._parts.append(chunk)
+                self._decoded += len(chunk)
             else:
                 for piece in decoder.pieces(chunk):
                     if self._full:

@@ -186,6 +186,8 @@ _DECODERS: Final[dict[str, Callable[[], Decoder]]] = {
 
 def decoder_of(content_encoding: str) -> Decoder | None:
     """For the value of a Content-Encoding header; None: the body is not coded."""
+    if not content_encoding:
+        return None
     names = [name for part in content_encoding.lower().split(",") if (name := part.strip()) not in ("", "identity")]
     if not names:
         return None

@@ -14,7 +14,6 @@ import time
 from collections import OrderedDict
 from functools import lru_cache, partial
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from aiohttp import ClientRequest, ClientSession, ClientTimeout, ServerDisconnectedError, StreamReader, TCPConnector
 from aiohttp.client_proto import ResponseHandler
@@ -37,6 +36,8 @@ KEEP_ALIVE_S: Final = 30.0
 HEADERS_TOGETHER: Final = 4
 """All headers of a response together may be this many times as long as one."""
 READ_BUFFER: Final = 64 * 1024
+LONGEST_KNOWN_NAME: Final = 64
+"""Bytes of a header's name that is remembered: names come from strangers."""
 
 _NO_TIMEOUT: Final = ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 
@@ -59,7 +60,6 @@ class AiohttpFetch:
         self._connector: TCPConnector | None = None
         self._session: ClientSession | None = None
         self._target = lru_cache(maxsize=1024)(self._make_target)
-        self._peers: WeakKeyDictionary[ResponseHandler, str] = WeakKeyDictionary()
         self._idle: OrderedDict[ResponseHandler, None] = OrderedDict()
         """Least recently used first."""
         self._busy = 0
@@ -172,10 +172,12 @@ class AiohttpFetch:
         headers: list[tuple[str, str]] = []
         named = attempt.named
         for raw_name, raw_value in message.raw_headers:
-            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+            size += len(raw_name) + len(raw_value)
+            name, lower = _known_name(raw_name) if len(raw_name) <= LONGEST_KNOWN_NAME else _name(raw_name)
+            value = raw_value.decode("latin-1")
             headers.append((name, value))
-            named.setdefault(name.lower(), value)
-            size += len(name) + len(value)
+            if lower not in named:
+                named[lower] = value
         if size > HEADERS_TOGETHER * caps.header_bytes:
             named.clear()
             return attempt.ended("protocol", f"headers of {size} bytes together")
@@ -209,17 +211,17 @@ class AiohttpFetch:
     def _admit(self, attempt: Attempt, connection: Connection) -> ResponseHandler:
         """A connection is about to carry the request: judge its peer, and that nobody spoke out of turn on it."""
         protocol = connection.protocol
-        assert protocol is not None
+        assert isinstance(protocol, HeadFirstHandler)
         self._idle.pop(protocol, None)
-        peer = self._peers.get(protocol)
-        if peer is None:
+        peer = protocol.peer
+        if not peer:
             name = protocol.transport.get_extra_info("peername") if protocol.transport is not None else None
             peer = str(name[0]) if name else ""
             objection = self._guard.objection(peer)
             if objection is not None:
                 attempt.refused = objection
                 raise AddressRefused(objection)
-            self._peers[protocol] = peer
+            protocol.peer = peer
         else:
             attempt.reused = True
             if protocol.should_close:
@@ -228,6 +230,15 @@ class AiohttpFetch:
         attempt.address = peer
         attempt.protocol = protocol
         return protocol
+
+
+def _name(raw: bytes) -> tuple[str, str]:
+    """A header's name as it came, and in lower case."""
+    name = raw.decode("latin-1")
+    return name, name.lower()
+
+
+_known_name: Final = lru_cache(maxsize=4096)(_name)
 
 
 def _shown(headers: Headers, hidden: frozenset[str]) -> Headers:

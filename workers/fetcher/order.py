@@ -4,7 +4,6 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from functools import lru_cache, partial
 from typing import Final
 
@@ -61,8 +60,12 @@ class OrderRun:
         return self.finish([self._results[index] for index in range(len(self.order.urls))])
 
     async def _lane(self, waiting: Iterator[tuple[int, OrderUrl]]) -> None:
+        if not self._keeps_slot:
+            for index, url in waiting:
+                self._results[index] = await self._one(url)
+            return
         # Between requests without a pause another order's turn would cost both of them their connections.
-        async with self.around.slots if self._keeps_slot else nullcontext():
+        async with self.around.slots:
             for index, url in waiting:
                 self._results[index] = await self._one(url)
 
@@ -93,21 +96,26 @@ class OrderRun:
         around = self.around
         self._check_target(scheme, server, path)
         several = self.order.connections > 1 and self._delay > 0
-        await (self._pace.wait() if several else self._pace.take())
-        await around.addresses.turn(around.port.address_of(server), self._delay)
-        async with nullcontext() if self._keeps_slot else around.slots:
-            await self._permission(scheme)
-            exchange = await around.port.fetch(
-                Request(
-                    scheme=scheme,
-                    server=server,
-                    path=path,
-                    headers=self._headers(url, server),
-                    hidden=around.hidden(server),
-                    caps=around.caps(server, self.order.kind),
-                    before_send=partial(self._in_turn, scheme) if several else None,
-                )
-            )
+        if self._delay:
+            await (self._pace.wait() if several else self._pace.take())
+            await around.addresses.turn(around.port.address_of(server), self._delay)
+        request = Request(
+            scheme=scheme,
+            server=server,
+            path=path,
+            headers=self._headers(url, server),
+            hidden=around.hidden(server),
+            caps=around.caps(server, self.order.kind),
+            before_send=partial(self._in_turn, scheme) if several else None,
+        )
+        if self._keeps_slot:
+            return await self._permitted(request)
+        async with around.slots:
+            return await self._permitted(request)
+
+    async def _permitted(self, request: Request) -> Exchange:
+        await self._permission(request.scheme)
+        exchange = await self.around.port.fetch(request)
         if exchange.sent_at:
             self._pace.sent(exchange.sent_at, exchange.answered_at)
         return exchange
@@ -131,13 +139,15 @@ class OrderRun:
 
     async def _permission(self, scheme: Scheme) -> None:
         """The last word before a request: everything that may have changed while it waited for its turn."""
-        await self.around.gate.open()
+        around = self.around
+        if around.gate.shut:
+            await around.gate.open()
         if self._running.cancelled:
             raise asyncio.CancelledError
-        if self.order.deadline_ms and self.around.now_ms() > self.order.deadline_ms:
+        if self.order.deadline_ms and around.now_ms() > self.order.deadline_ms:
             raise Refrain("expired", "the order's deadline is over")
         self._check_stops(scheme)
-        if not await self.around.memory.may_go_on(self._running):
+        if around.memory.full and not await around.memory.may_go_on(self._running):
             self._stop = "not requested: too many bodies wait to be committed"
             raise Refrain("cancelled", self._stop)
 

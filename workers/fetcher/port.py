@@ -28,7 +28,7 @@ class Caps(Struct, frozen=True, kw_only=True):
     """Decoded bytes for one byte on the wire, once a body is longer than ``ratio_from``."""
     ratio_from: int = 1024 * 1024
     types: tuple[str, ...] = ()
-    """Media types whose bodies are read, "text/*" for a whole class; empty: all."""
+    """Media types whose bodies are read, in lower case, as ``fetch.types`` has them; empty: all."""
 
 
 class Request(Struct, frozen=True, kw_only=True):

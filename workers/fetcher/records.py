@@ -108,6 +108,7 @@ def page_of(
         truncated=exchange.truncated,
         digest=digest,
         previous_digest=url.digest,
+        previous_ms=url.previous_ms,
         depth=url.depth,
         hops=url.hops,
         off_site=url.off_site,
@@ -155,7 +156,7 @@ def digest_of(exchange: Exchange) -> str:
 
 def _validator(value: str) -> str:
     """A validator that can be sent back; one that was cut or holds control characters cannot."""
-    return value if len(value) <= LONGEST_VALIDATOR and not _CONTROL.search(value) else ""
+    return value if value and len(value) <= LONGEST_VALIDATOR and not _CONTROL.search(value) else ""
 
 
 def _detail(text: str) -> str:

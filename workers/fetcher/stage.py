@@ -52,14 +52,11 @@ class FetcherStage:
         placement: Placement,
         worker_id: str = "",
         *,
-        types: tuple[str, ...] = (),
         port: Callable[[], FetchPort] | None = None,
     ) -> None:
-        """``types``: media types whose bodies are read, "text/*" for a whole class; empty: all."""
         self._config = config
         self._placement = placement
         self._worker = worker_id
-        self._types = types
         self._make_port = port or (
             lambda: AiohttpFetch(
                 AddressGuard(config.fetch.allow_addresses, public=bool(config.crawl.contact)), config.fetch.connections
@@ -184,7 +181,7 @@ class FetcherStage:
         self._ending = asyncio.Event()
         port = self._make_port()
         await port.open()
-        self._around = Surroundings(self._config, self._placement, self._worker, port, types=self._types)
+        self._around = Surroundings(self._config, self._placement, self._worker, port)
         self._ready.set()
         try:
             await self._ending.wait()

@@ -94,8 +94,6 @@ class Surroundings:
         placement: Placement,
         worker: str,
         port: FetchPort,
-        *,
-        types: tuple[str, ...] = (),
         env: Mapping[str, str] = os.environ,
     ) -> None:
         self.config = config
@@ -110,7 +108,7 @@ class Surroundings:
         self.paused_servers: frozenset[str] = frozenset()
         self._base = {"User-Agent": config.user_agent_header, "Accept": ACCEPT, "Accept-Encoding": ACCEPT_ENCODING}
         self._env = env
-        self._types = tuple(one.lower() for one in types)
+        self._types = tuple(one.lower() for one in config.fetch.types)
         self._caps: dict[tuple[int, OrderKind], Caps] = {}
 
     def now_ms(self) -> int:

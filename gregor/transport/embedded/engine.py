@@ -64,8 +64,22 @@ class Engine:
         if self.closed:
             raise TransportError("the transport is closed")
 
-    def write(self, batch: WriteBatch, packed: Packed, changes: Changes | None) -> None:
-        """The batch, the outputs and the changes of one stage, all of them or none; the caller holds the lock.
+    def trim(self, before: Mapping[TopicPartition, int]) -> None:
+        """Delete records before these offsets, as far as they are there; the caller holds the lock."""
+        log = self.log
+        wanted = {at: min(offset, log.end(at)) for at, offset in before.items()}
+        gone = {at: offset for at, offset in wanted.items() if offset > log.first(at)}
+        if gone:
+            self.write(self.store.begin(), (), None, gone)
+
+    def write(
+        self,
+        batch: WriteBatch,
+        packed: Packed,
+        changes: Changes | None,
+        trimmed: Mapping[TopicPartition, int] | None = None,
+    ) -> None:
+        """The batch, the outputs, the changes of one stage and the deletions, all of them or none; the caller holds the lock.
 
         Raises UnknownOutcome when the database does not say which; what is in memory is then what the database holds. Raises
         TransportError when it keeps on doing so.
@@ -73,7 +87,7 @@ class Engine:
         self.check_open()
         writer = self.store.writer(batch)
         ends = self.log.append(writer, packed)
-        passed = self._passed(changes) if changes is not None else {}
+        passed = {**(trimmed or {}), **(self._passed(changes) if changes is not None else {})}
         self.log.trim(writer, passed)
         self.log.write_ends(writer, ends, passed)
         if changes is not None:

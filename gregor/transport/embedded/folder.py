@@ -44,6 +44,11 @@ class Folder(Struct, frozen=True):
     """Batches written so far."""
 
 
+def identity_of(path: Path) -> Identity | None:
+    """What a folder was made for; None: no crawl's log is in it."""
+    return _named(path / "folder.json")
+
+
 def open_folder(
     path: Path, wanted: Identity, families: Sequence[str], memory: SharedMemory, make_store: MakeStore = Store
 ) -> Folder:

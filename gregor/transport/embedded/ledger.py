@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from gregor.errors import CorruptState
-from gregor.state.store import META, StateWriter, Store
+from gregor.state.store import META, StateWriter, Views
 from gregor.transport.embedded.layout import (
     CHECKPOINTS,
     POSITIONS,
@@ -35,7 +35,7 @@ class Changes(Struct, frozen=True):
 class Ledger:
     """Positions and checkpoints of all stages that ever committed."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Views) -> None:
         self._view = store.view()
         self._positions: dict[str, dict[TopicPartition, Position]] = {}
         self._checkpoints: dict[tuple[str, int], Checkpoint] = {}

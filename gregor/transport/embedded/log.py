@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from gregor.errors import CorruptState, TopologyError
-from gregor.state.store import META, StateWriter, Store
+from gregor.state.store import META, StateWriter, Views
 from gregor.transport.embedded.layout import (
     ENDS,
     LOG,
@@ -124,8 +124,7 @@ class Tail:
 class Log:
     """All topics of a crawl."""
 
-    def __init__(self, store: Store, partitions: int, read: frozenset[str], tail_bytes: int) -> None:
-        self._store = store
+    def __init__(self, store: Views, partitions: int, read: frozenset[str], tail_bytes: int) -> None:
         self._view = store.view()
         self._partitions = partitions
         self._read = read
@@ -231,6 +230,19 @@ class Log:
                 yield from chunk.records
             else:
                 yield from (record for record in chunk.records if start <= record.offset < end)
+
+    def since(self, at: TopicPartition, time_ms: int) -> int:
+        """The first offset that was written at a time or later. Times of a partition hardly ever go back; where they do, the answer is
+        right for one of the places where they pass ``time_ms``."""
+        low, high = self._ends.get(at, (0, 0))
+        while low < high:
+            middle = (low + high) // 2
+            chunk = next(self._stored(at, middle))
+            if chunk.records[0].time_ms >= time_ms:
+                high = max(low, chunk.start)
+            else:
+                low = chunk.end
+        return low
 
     def _stored(self, at: TopicPartition, offset: int) -> Iterator[Chunk]:
         for key, data in self._view.scan(_family(at.topic), chunk_key(at, offset), chunks_end(at)):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from gregor.errors import TopologyError
 from gregor.state.options import SharedMemory
-from gregor.state.store import META, Store
+from gregor.state.store import META, StateReader, Store
 from gregor.transport.embedded.engine import Engine
 from gregor.transport.embedded.folder import Identity, MakeStore, open_folder
-from gregor.transport.embedded.layout import LOG, PASSING
+from gregor.transport.embedded.layout import LOG, PASSING, state_prefix
 from gregor.transport.embedded.log import cut
 from gregor.transport.embedded.session import EmbeddedSession
 from gregor.transport.embedded.settings import EmbeddedSettings
@@ -78,6 +78,15 @@ class EmbeddedTransport:
         with self._engine.condition:
             return {at.partition: (log.first(at), log.end(at)) for at in places}
 
+    def since(self, topic: str, time_ms: int) -> Mapping[int, int]:
+        log = self._engine.log
+        with self._engine.condition:
+            self._engine.check_open()
+            return {
+                partition: log.since(TopicPartition(topic, partition), time_ms)
+                for partition in range(log.partitions_of(topic))
+            }
+
     def committed(self, stage: str, topics: Sequence[str]) -> Mapping[TopicPartition, Position]:
         with self._engine.condition:
             return self._engine.ledger.committed(stage, topics)
@@ -86,6 +95,18 @@ class EmbeddedTransport:
         """What the last commit of a stage with state says of a partition; on Kafka it is the changelog's last record."""
         with self._engine.condition:
             return self._engine.ledger.checkpoint(stage, partition)
+
+    def state(self, stage: StageSpec, partition: int) -> StateReader | None:
+        self._engine.check_open()
+        return None if stage.state is None else self._engine.store.view(state_prefix(stage.name, partition))
+
+    def trim(self, before: Mapping[TopicPartition, int]) -> None:
+        engine = self._engine
+        for topic in {at.topic for at in before}:
+            engine.log.partitions_of(topic)
+        with engine.condition:
+            engine.trim(before)
+        engine.sync_when_due()
 
     def append(self, outputs: Sequence[Output]) -> None:
         engine = self._engine

@@ -52,6 +52,11 @@ class Changelog(Struct, frozen=True, kw_only=True):
     identity: Callable[[int], Identity]
 
 
+def partition_folder(folder: Path, partition: int) -> Path:
+    """Where a member that lives in ``folder`` keeps the state of a partition."""
+    return folder / f"partition-{partition:04d}"
+
+
 class Arrival:
     """One partition between its assignment and its first batch."""
 
@@ -155,7 +160,7 @@ class Arrival:
             self._restorer = restorer
 
     def _folder(self, changelog: Changelog) -> Path:
-        return changelog.folder / f"partition-{self.partition:04d}"
+        return partition_folder(changelog.folder, self.partition)
 
     def _open(self, changelog: Changelog) -> Replica:
         self._store = Store(self._folder(changelog), changelog.spec.families, changelog.memory)

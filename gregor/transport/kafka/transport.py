@@ -13,13 +13,15 @@ from confluent_kafka import KafkaError, KafkaException
 from gregor.config import Names
 from gregor.config.sections import Kafka
 from gregor.errors import TransportError, UnknownOutcome
+from gregor.state.onlooker import StoreOnlooker
 from gregor.state.options import SharedMemory
 from gregor.state.replay import Identity
+from gregor.state.store import StateReader
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.member import MemberFolder
 from gregor.transport.kafka.questions import ANSWER_TIMEOUT_S, Answer, ask, partitions_of
 from gregor.transport.kafka.records import headers_of, record_of
-from gregor.transport.kafka.restore import Changelog
+from gregor.transport.kafka.restore import Changelog, partition_folder
 from gregor.transport.kafka.session import KafkaSession
 from gregor.transport.kafka.topics import require
 from gregor.transport.kafka.transaction import patiently
@@ -38,6 +40,7 @@ class KafkaTransport:
         self._admin = self._clients.wait_for_broker()
         self._folder = folder
         self._memory = memory
+        self._looked_at: list[StoreOnlooker] = []
 
     def require(self, layout: Layout) -> None:
         """Raises TopologyError, with the command that mends it, when the cluster does not hold this crawl's topics."""
@@ -92,6 +95,26 @@ class KafkaTransport:
 
         return self._ask(f"the ends of {topic}", look)
 
+    def since(self, topic: str, time_ms: int) -> Mapping[int, int]:
+        full = self._clients.names.topic(topic)
+        reader = self._clients.reader()
+
+        def look() -> list[ck.TopicPartition]:
+            asked = [ck.TopicPartition(full, one, time_ms) for one in partitions_of(reader, full)]
+            found: list[ck.TopicPartition] = reader.offsets_for_times(asked, timeout=ANSWER_TIMEOUT_S)
+            for one in found:
+                if one.error is not None:
+                    raise KafkaException(one.error)
+            return found
+
+        try:
+            found = self._ask(f"offsets of {topic} by time", look)
+            ends = self._ends(reader, topic)
+        finally:
+            reader.close()
+        # Nothing so late: the client answers with a negative offset.
+        return {one.partition: one.offset if one.offset >= 0 else ends[one.partition][1] for one in found}
+
     def _ask(self, what: str, question: Callable[[], Answer]) -> Answer:
         return ask(what, question, self._clients.kafka.give_up_after_s)
 
@@ -136,6 +159,31 @@ class KafkaTransport:
                 return None
             back *= 8
 
+    def state(self, stage: StageSpec, partition: int) -> StateReader | None:
+        """What the member that lives in this transport's folder holds of the partition, if it is there: as of its last checkpoint."""
+        folder = partition_folder(self._folder / stage.name, partition)
+        if stage.state is None or not (folder / "CURRENT").exists():
+            return None
+        onlooker = StoreOnlooker(folder)
+        self._looked_at.append(onlooker)
+        return onlooker.view() if onlooker.families.issuperset(stage.state.families) else None
+
+    def trim(self, before: Mapping[TopicPartition, int]) -> None:
+        names = self._clients.names
+        first = {topic: self.ends(topic) for topic in {at.topic for at in before}}
+        wanted = [
+            ck.TopicPartition(names.topic(at.topic), at.partition, min(offset, first[at.topic][at.partition][1]))
+            for at, offset in before.items()
+            if offset > first[at.topic][at.partition][0]
+        ]
+        for where, future in (self._admin.delete_records(wanted) if wanted else {}).items():
+            try:
+                future.result(timeout=ANSWER_TIMEOUT_S)
+            except KafkaException as error:
+                raise TransportError(
+                    f"{where.topic}[{where.partition}] was not trimmed: {error.args[0].str()}"
+                ) from error
+
     def append(self, outputs: Sequence[Output]) -> None:
         """Through a transaction of a producer that exists for this call; tried again while it is certain that nothing was written."""
         patience = self._clients.kafka.give_up_after_s
@@ -175,7 +223,10 @@ class KafkaTransport:
             )
 
     def close(self) -> None:
-        """Nothing is held outside of sessions."""
+        """Sessions are closed by their owners; what was only looked at is closed here."""
+        for one in self._looked_at:
+            one.close()
+        self._looked_at = []
 
     def _changelog(self, stage: StageSpec, folder: Path) -> Changelog | None:
         if stage.state is None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 
 import uvloop
 
@@ -36,6 +38,21 @@ class Logging(asyncio.Protocol):
             self._log[self._host].append(now)
             assert self._transport is not None
             self._transport.write(ANSWER)
+
+
+class LoggingServers:
+    """The servers' process, for a test."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        command = [sys.executable, "-m", "tests.workers.fetcher.logging_servers", *addresses]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.port = int(self._process.stdout.readline())
+
+    def log(self) -> dict[str, list[float]]:
+        """When each address was asked, in monotonic seconds; the servers are gone afterwards."""
+        output, _ = self._process.communicate()
+        return json.loads(output)  # type: ignore[no-any-return]
 
 
 async def main(addresses: list[str]) -> None:

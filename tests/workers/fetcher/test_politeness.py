@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Sequence
 from itertools import pairwise
 
 from tests.workers.fetcher.fetching import fetching, order_of, settings
+from tests.workers.fetcher.logging_servers import LoggingServers
 
 HOSTS = 200
 SECONDS = 8.0
 # Far enough apart that a machine which is busy with something else for a few milliseconds does not blur what is measured.
 DELAYS_MS = [500 + 25 * step for step in range(21)]
-
-
-class LoggingServers:
-    """The servers' process."""
-
-    def __init__(self, addresses: Sequence[str]) -> None:
-        command = [sys.executable, "-m", "tests.workers.fetcher.logging_servers", *addresses]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        self.port = int(self._process.stdout.readline())
-
-    def log(self) -> dict[str, list[float]]:
-        output, _ = self._process.communicate()
-        return json.loads(output)  # type: ignore[no-any-return]
 
 
 def test_no_server_is_asked_too_early_and_all_at_nearly_the_rate_they_permit() -> None:

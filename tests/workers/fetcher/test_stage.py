@@ -50,7 +50,7 @@ def test_an_order_makes_one_result_record_and_a_page_for_each_response(web: Web,
         lease="7-1-3",
         attempt=2,
         urls=(
-            OrderUrl(path="/a?b=1", scheme="http", depth=3, hops=4, seed=1, visit=2, digest="old"),
+            OrderUrl(path="/a?b=1", scheme="http", depth=3, hops=4, seed=1, visit=2, digest="old", previous_ms=5),
             OrderUrl(path="/c", scheme="http"),
         ),
     )
@@ -68,6 +68,7 @@ def test_an_order_makes_one_result_record_and_a_page_for_each_response(web: Web,
     page = answer.pages[0]
     assert page.facts.url == f"http://{server.name}/a?b=1"
     assert (page.facts.hops, page.facts.seed, page.facts.attempt, page.facts.digest) == (4, 1, 2, first.digest)
+    assert (page.facts.previous_digest, page.facts.previous_ms) == ("old", 5)
     assert ("ETag", '"v1"') in page.facts.response_headers
     assert page.body == server.requests[0]
     assert server.connections == 1
@@ -271,14 +272,17 @@ def test_types_that_are_not_wanted_are_refused_by_their_header(web: Web) -> None
         bytes_ = response(b"<html>", "Content-Type: Text/HTML; charset=x")
 
     image, html = Image(), Html()
-    with web.serving(image, html), fetching(settings(), types=("text/*",)) as fetcher:
-        refused, kept = fetcher.get(image.name), fetcher.get(html.name)
+    with web.serving(image, html), fetching(settings(fetch__types=["Text/*"])) as fetcher:
+        refused, kept, robots = fetcher.get(image.name), fetcher.get(html.name), fetcher.robots(image.name)
     assert (refused.result.outcome, refused.result.content_type, refused.pages[0].body) == (
         "type-refused",
         "image/png",
         b"",
     )
+    assert "image/png" in refused.result.detail
     assert kept.result.outcome == "ok"
+    assert kept.pages[0].body == b"<html>"
+    assert robots.result.outcome == "ok", "robots.txt is read whatever its type"
 
 
 def test_more_connections_than_files_is_explained() -> None:

@@ -1,0 +1,82 @@
+"""`gregor rearchive`: an archive made again from the topic pages, from any offset."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from gregor.archive.rearchive import rearchive as archive_again
+from gregor.cli.settings import Settings, pass_settings
+from gregor.config import Flag
+from gregor.errors import UsageError
+from gregor.pipeline.reading import log_of
+from gregor.transport.port import LogReader
+
+
+@click.command(short_help="Make an archive again from the log.")
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option(
+    "--from",
+    "starts",
+    multiple=True,
+    metavar="[PARTITION:]OFFSET",
+    help="Where to begin: in every partition, or in the one named; may be repeated. Without: at the beginning.",
+)
+@click.option("--since", metavar="TIME", help="Where to begin: 2026-11-16, or 2026-11-16T15:41:00Z.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Of a crawl on this machine; without: the cluster.")
+@click.option("--bootstrap", help="Brokers to ask first: host:port, several with commas.")
+@pass_settings
+def rearchive(
+    settings: Settings,
+    output: Path,
+    starts: tuple[str, ...],
+    since: str | None,
+    folder: Path | None,
+    bootstrap: str | None,
+) -> None:
+    """Write the pages that the log still has, from any offset on, as a new archive into the folder OUTPUT.
+
+    The crawl may go on meanwhile, and its own archive stays as it is. With PARTITION:OFFSET alone only these partitions are read.
+
+    \b
+    Examples:
+      gregor rearchive again
+      gregor rearchive again --from 3:1200 --from 4:0
+      gregor rearchive today --since 2026-11-16
+    """
+    config = settings.load({"kafka.bootstrap": Flag(bootstrap, "--bootstrap")}).config
+    with log_of(config, folder) as log:
+        done = archive_again(log, config, _starts(log, starts, since), output)
+    click.echo(f"{done.pages:,} pages in {done.files:,} files in {output}")
+    if done.unreadable:
+        click.echo(f"{done.unreadable:,} records were no pages; the topic dead-letters has them.")
+
+
+def _starts(log: LogReader, given: tuple[str, ...], since: str | None) -> Mapping[int, int]:
+    if given and since is not None:
+        raise UsageError("expected either --from or --since, found both")
+    if since is not None:
+        return log.since("pages", _milliseconds(since))
+    partitions = log.ends("pages")
+    everywhere = 0
+    named: dict[int, int] = {}
+    for text in given:
+        partition, colon, offset = text.rpartition(":")
+        if not offset.isdecimal() or (colon and (not partition.isdecimal() or int(partition) not in partitions)):
+            raise UsageError(
+                f"expected OFFSET or PARTITION:OFFSET with a partition of {min(partitions)} to {max(partitions)}, found {text!r}"
+            )
+        if colon:
+            named[int(partition)] = int(offset)
+        else:
+            everywhere = int(offset)
+    return named or dict.fromkeys(partitions, everywhere)
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"expected a time such as 2026-11-16T15:41:00Z, found {text!r}") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
