@@ -10,9 +10,7 @@ from infra.documentation import site_folder
 
 PAGE_BYTES: Final = 20 * 1024
 LINKS: Final = 100
-_WORDS: Final = (
-    "one morning it woke before the household and found its ceiling unexpectedly near while a violin played".split()
-)
+_WORDS: Final = ("one", "morning", "it", "woke", "before", "the", "household", "and", "found", "its", "ceiling", "near")
 
 
 class Site(Struct, frozen=True):

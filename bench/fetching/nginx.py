@@ -52,7 +52,7 @@ def program() -> str:
 
 @contextmanager
 def nginx(root: Path | None = None, log: Path | None = None) -> Iterator[int]:
-    """Yields the port; it answers on every address of 127.0.0.0/8. ``log`` gets a line for each request: seconds since 1970, status, path."""
+    """Yields the port; it answers on every address of 127.0.0.0/8. ``log`` gets a line for each request: time, status, path."""
     with TemporaryDirectory(prefix="gregor-bench-") as name:
         folder = Path(name)
         # Workers of nginx run as another user and must reach the pages.

@@ -31,7 +31,9 @@ NOTHING_YET: Final = 0
 
 class RemoteSession:
     """``read_ahead``: asks for the next batch while the last one is being decided, so that neither process waits for the other; for a
-    stage that always asks for as much and never pauses. ``on_stop`` is called when the other side wants the stage to end. Without the other side there is no log and nothing to finish: the
+    stage that always asks for as much and never pauses.
+
+    ``on_stop`` is called when the other side wants the stage to end. Without the other side there is no log and nothing to finish: the
     process ends at once.
     """
 
