@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that a program from outside Python is there: infra/need.sh python|java|mvn...
+# Makes sure that a program from outside Python is there: infra/need.sh python|java|mvn|chromium...
 # As root on Debian it installs what is missing; anywhere else it stops with one sentence. For python it prints the interpreter.
 set -euo pipefail
 
@@ -45,11 +45,14 @@ need() { # check, what it is called in a sentence, Debian packages
 
 find_mvn() { command -v mvn >/dev/null; }
 
+find_chromium() { command -v chromium >/dev/null; }
+
 for program in "$@"; do
   case $program in
     python) need find_python "Python 3.11 or newer with venv" "python3 python3-venv" ;;
     java) need find_java "Java 17 or newer" "default-jre-headless" ;;
     mvn) need find_mvn "Maven" "maven" ;;
-    *) stop "a program named $program" "expected python, java or mvn" ;;
+    chromium) need find_chromium "Chromium" "chromium" ;;
+    *) stop "a program named $program" "expected python, java, mvn or chromium" ;;
   esac
 done

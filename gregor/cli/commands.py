@@ -10,6 +10,7 @@ class Section(Enum):
     ONE_MACHINE = "Crawl on one machine"
     CLUSTER = "Crawl on a cluster"
     ARCHIVE = "Use what was fetched"
+    OPERATE = "Look after a crawl, here or on a cluster"
     INSPECT = "Inspect"
 
 
@@ -36,5 +37,14 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     ),
     "items": LazyCommand("gregor.cli.items:items", "Take the items of a crawl: JSONL or Parquet.", Section.ARCHIVE),
     "rearchive": LazyCommand("gregor.cli.rearchive:rearchive", "Make an archive again from the log.", Section.ARCHIVE),
+    "report": LazyCommand("gregor.cli.report:report", "Make the report of a crawl again.", Section.ONE_MACHINE),
+    "status": LazyCommand("gregor.cli.status:status", "Tell how a crawl is doing.", Section.OPERATE),
+    "explain": LazyCommand("gregor.cli.explain:explain_command", "Tell the whole story of a URL.", Section.OPERATE),
+    "pause": LazyCommand("gregor.cli.pause:pause", "Hold a crawl, or one server, back.", Section.OPERATE),
+    "resume": LazyCommand("gregor.cli.pause:resume", "Let a crawl, or one server, go on.", Section.OPERATE),
+    "dead-letters": LazyCommand(
+        "gregor.cli.dead_letters:dead_letters", "List, show or put back unreadable records.", Section.OPERATE
+    ),
+    "trim": LazyCommand("gregor.cli.trim:trim", "Delete what every reader has passed.", Section.OPERATE),
     "config": LazyCommand("gregor.cli.config:config", "Show or check the configuration.", Section.INSPECT),
 }

@@ -72,6 +72,11 @@ class StageLoop(Loop):
         self._outputs: list[Output] = []
         self._pending = NONE
 
+    @property
+    def held(self) -> bool:
+        """Whether the stage cannot finish its checkpoint at present, so that nothing is taken."""
+        return self._held_until_ms is not None
+
     def step(self, wait: float) -> None:
         """One event and what follows from it."""
         match self._session.poll(POLL_RECORDS, POLL_BYTES, self._wait(wait)):

@@ -143,9 +143,13 @@ class ServerTable(Struct):
 
     def all(self) -> list[ServerRow]:
         """Largest first; the others, if there are any, last."""
+        return self.largest(self.limit)
+
+    def largest(self, count: int) -> list[ServerRow]:
+        """The largest first, and one row for all others, if there are any."""
         rows = sorted(self.rows.values(), key=_size, reverse=True)
-        spare = [*rows[self.limit :], *([self.others] if self.others.servers else [])]
-        return [*rows[: self.limit], _joined(ServerRow(server="", servers=0), spare)] if spare else rows
+        spare = [*rows[count:], *([self.others] if self.others.servers else [])]
+        return [*rows[:count], _joined(ServerRow(server="", servers=0), spare)] if spare else rows
 
     def slowest(self, count: int, at_least: int = 3) -> list[ServerRow]:
         """By the time within which 95 of 100 requests ended, of servers with ``at_least`` requests."""

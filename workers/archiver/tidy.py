@@ -8,12 +8,17 @@ one file: a record of another file of the same partition
 - that holds our first page says that nothing of ours was ever committed.
 """
 
+import logging
+from typing import Final
+
 from msgspec.structs import replace
 
 from schemas.archive import ArchiveFile
 from workers.archiver.disk import Disk, short
 from workers.archiver.manifest import Manifest
 from workers.archiver.names import Named, parse
+
+_log: Final = logging.getLogger("gregor.archiver")
 
 
 class Tidy:
@@ -24,7 +29,8 @@ class Tidy:
         self._manifest = manifest
         self._crawl = crawl
         self._member = member
-        self._heard: dict[str, ArchiveFile] = {}
+        self._heard: dict[int, dict[str, ArchiveFile]] = {}
+        """Partition to the last record of each own file in it that may yet have another."""
         self._loose: dict[int, dict[str, Named]] = {}
         """Partition to the own files in it that may have more bytes than are committed."""
         for name in disk.names():
@@ -34,38 +40,49 @@ class Tidy:
 
     def loosen(self, name: str) -> None:
         """Somebody else may have this file's partition from now on."""
-        named = parse(name)
-        if named is not None and (named.crawl, named.member) == (self._crawl, self._member):
+        named = self._own(name)
+        if named is not None:
             self._loose.setdefault(named.partition, {})[name] = named
 
     def heard(self, record: ArchiveFile, filling: str | None) -> None:
         """One record of ``archive``; ``filling`` is the own file of that partition that is in use."""
-        files = self._loose.get(record.partition)
-        if not files:
-            return
-        if record.file in files and record.file != filling:
-            self._heard[record.file] = record
+        heard = self._heard.setdefault(record.partition, {})
+        loose = self._loose.get(record.partition, {})
+        if self._own(record.file) is not None:
+            heard[record.file] = record
             known = self._manifest.files.get(record.file)
-            if known is None or known.length < record.length:
+            if record.file != filling and (known is None or known.length < record.length):
                 self._manifest.put([record])
-        for name, named in list(files.items()):
+        for name, named in list(loose.items()):
             if name in (record.file, filling):
                 continue
             if named.first < record.first:
-                self._finish(name)
-                del files[name]
+                self._finish(name, heard.get(name))
+                del loose[name]
             elif named.first <= record.last:
-                self._disk.remove(name)
-                del files[name]
+                self._finish(name, None)
+                del loose[name]
+        for name, one in list(heard.items()):
+            if one.first < record.first and name not in loose and name != filling:
+                del heard[name]
 
-    def _finish(self, name: str) -> None:
-        record = self._heard.pop(name, None)
-        if record is None:
-            self._disk.remove(name)
-            return
+    def _own(self, name: str) -> Named | None:
+        named = parse(name)
+        return named if named is not None and (named.crawl, named.member) == (self._crawl, self._member) else None
+
+    def _finish(self, name: str, record: ArchiveFile | None) -> None:
         found = self._disk.size(name)
         if found is None:
             # It was moved away by somebody who has it.
+            return
+        if record is None:
+            known = self._manifest.files.get(name)
+            if known is None:
+                self._disk.remove(name)
+            else:
+                _log.warning(
+                    "%s has %d committed bytes that the topic does not know of: it is left as it is", name, known.length
+                )
             return
         if found < record.length:
             raise short(self._disk.folder / name, record.length, found)

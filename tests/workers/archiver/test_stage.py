@@ -142,18 +142,24 @@ def other(first: int, last: int) -> ArchiveFile:
     return ArchiveFile(file=f"museum-00000-{first:019}-other.warc.gz", length=9, partition=0, first=first, last=last)
 
 
-def test_a_lost_file_is_cut_when_another_member_has_gone_on_behind_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("heard_while_it_was_filled", [True, False])
+def test_a_lost_file_is_cut_when_another_member_has_gone_on_behind_it(
+    tmp_path: Path, heard_while_it_was_filled: bool
+) -> None:
     stage = ArchiverStage(SMALL, tmp_path, "m")
     assigned(stage)
     add(stage, 0, 1)
     (one,) = [decode_archive_file(output.value) for output in stage.prepare()]
     stage.committed()
+    if heard_while_it_was_filled:
+        hear(stage, one)
     add(stage, 2, 3)
     stage.prepare()
     stage.dropped()
     stage.revoked(frozenset((0,)))
     path = tmp_path / one.file
-    hear(stage, one)
+    if not heard_while_it_was_filled:
+        hear(stage, one)
     assert path.stat().st_size > one.length, "somebody may yet go on with it"
     hear(stage, other(2, 9))
     assert path.stat().st_size == one.length
