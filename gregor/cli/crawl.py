@@ -129,13 +129,13 @@ def _run(config: Config, output: Path, as_json: bool) -> None:
         watching = Watching(config.crawl.max_pages, as_json)
         job = EmbeddedCrawl(config, output)
         try:
-            last = job.run(watching.show, stop)
+            job.run(watching.show, stop)
             watching.end()
             summary = write_outputs(job, config, output)
         finally:
             watching.end()
             job.close()
-    tell(summary, last, config, output, job.cpu_s, as_json)
+    tell(summary, job, config, output, as_json)
     if stop.is_set():
         click.echo(f"Stopped. The same command goes on where it stopped; all of it is in {output}.", err=True)
         sys.exit(EXIT_INTERRUPTED)

@@ -14,7 +14,6 @@ from gregor.archive.reader import open_archive
 from gregor.config import Config
 from gregor.errors import EXIT_CHECK_FAILED
 from gregor.pipeline.embedded import EmbeddedCrawl
-from gregor.pipeline.progress import Look
 from gregor.pipeline.seeds import parse_seeds
 from gregor.pipeline.stages import archive_folder
 from gregor.report.make import REPORT, make_report
@@ -62,22 +61,26 @@ def write_outputs(job: EmbeddedCrawl, config: Config, output: Path) -> Summary:
     return make_report(output, job.transport, config.crawl.name, config.partitions.partitions, now_ms())
 
 
-def tell(summary: Summary, last: Look, config: Config, output: Path, cpu_s: dict[str, float], as_json: bool) -> None:
+def tell(summary: Summary, job: EmbeddedCrawl, config: Config, output: Path, as_json: bool) -> None:
     """The summary; ends the program with 1 when no seed could be fetched."""
     if as_json:
-        whole = {"type": "summary", "cpu_s": cpu_s, "output": str(output), **msgspec.to_builtins(summary)}
+        whole = {"type": "summary", "cpu_s": job.cpu_s, "output": str(output), **msgspec.to_builtins(summary)}
         click.echo(json.dumps(whole))
     else:
         _tell_people(summary, config, output)
-    if summary.state == "done" and not summary.pages and not summary.urls.fetched:
-        reasons = ", ".join(f"{count:,} {name}" for name, count in summary.outcomes.items())
-        refused = ", ".join(f"{one.count:,} by {one.reason}" for one in summary.refusals)
-        click.echo(
-            f"gregor: expected the seeds to answer, found none that did ({'; '.join(filter(None, (reasons, refused))) or 'no answer'}); "
-            f"`gregor explain {config.crawl.seeds[0]} {output}` tells why",
-            err=True,
-        )
+    if job.nobody_answers or (summary.state == "done" and not summary.urls.fetched):
+        click.echo(f"gregor: {_why_nothing(summary, config, output)}", err=True)
         sys.exit(EXIT_CHECK_FAILED)
+
+
+def _why_nothing(summary: Summary, config: Config, output: Path) -> str:
+    failed = [f"{count:,} {name}" for name, count in summary.outcomes.items()]
+    refused = [f"{one.count:,} refused by {one.reason}" for one in summary.refusals]
+    found = ", ".join(failed + refused) or "robots.txt cannot be had, so that nothing may be asked for"
+    return (
+        f"expected the seeds to answer, found none that did ({found}); `gregor explain {config.crawl.seeds[0]} {output}` tells "
+        f"more, and the same command tries again"
+    )
 
 
 def _tell_people(summary: Summary, config: Config, output: Path) -> None:

@@ -3,10 +3,12 @@
 Run by children.py as `python -m gregor.pipeline.child DESCRIPTOR`.
 """
 
+import ctypes
 import signal
 import socket
 import sys
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +18,8 @@ from gregor.errors import GregorError
 from gregor.pipeline.stages import ROLES, Scratch, placement_of
 from gregor.stage.running import Loop
 from gregor.transport.embedded.remote.session import RemoteSession
+
+_PR_SET_PDEATHSIG: Final = 1
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -31,6 +35,7 @@ class Setup(Struct, frozen=True, kw_only=True):
 def main(descriptor: int) -> None:
     # A terminal sends Ctrl-C to every process of the command: the one that owns the log decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_parent()
     connection = socket.socket(fileno=descriptor)
     setup = msgspec.json.decode(_line(connection), type=Setup)
     loops: list[Loop] = []
@@ -41,6 +46,13 @@ def main(descriptor: int) -> None:
         loops[0].run()
     except GregorError as error:
         session.fail(error.message, error.remedy, error.exit_code)
+
+
+def _die_with_parent() -> None:
+    """At once, also from a kill -9 of the parent: its successor's child wants the same scratch folder. Elsewhere than on Linux the
+    closed socket ends the process a little later."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _line(connection: socket.socket) -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from gregor.config import Config
+from gregor.errors import ForeignState, UsageError
 from gregor.pipeline.children import Child
 from gregor.pipeline.cpu import cpu_by_thread, cpu_of_children
 from gregor.pipeline.operate.access import LOG
@@ -47,6 +48,7 @@ class EmbeddedCrawl:
         self._placement = placement_of(config)
         self._roles = embedded_roles(config)
         self._specs = [role.spec for role in self._roles.values()]
+        _require_ours(folder)
         self._seeds = parse_seeds(config.crawl.seeds, rules_of(config.url))
         memory = SharedMemory(StoreOptions.of(config.state))
         settings = EmbeddedSettings(crawl=config.crawl.name, partitions=config.partitions.partitions)
@@ -54,6 +56,8 @@ class EmbeddedCrawl:
         self._failure: BaseException | None = None
         self.cpu_s: dict[str, float] = {}
         """Processor time by stage, once ``run`` has ended."""
+        self.nobody_answers = False
+        """Whether ``run`` ended because no seed did."""
 
     def run(self, watch: Callable[[Look], None] = lambda _: None, stop: threading.Event | None = None) -> Look:
         """Until done, or until ``stop`` is set; raises what a stage raised."""
@@ -96,9 +100,18 @@ class EmbeddedCrawl:
             deliver(self._log, self.transport)
             now = self._look()
             watch(now)
-            if is_done(before, now) or stop.is_set() or not all(thread.is_alive() for thread in threads):
+            self.nobody_answers = self._hopeless(before) and self._hopeless(now)
+            over = is_done(before, now) or self.nobody_answers
+            if over or stop.is_set() or not all(thread.is_alive() for thread in threads):
                 return now
             before = now
+
+    def _hopeless(self, now: Look) -> bool:
+        """Whether every server of the seeds was asked and none gave an answer: trying again for hours is for whoever asks again."""
+        counts = now.counters
+        asked = sum(end for at, end in now.ends.items() if at.topic == "fetched")
+        idle = not counts.get("leased", 0) and not any(now.lag.values())
+        return idle and not counts.get("confirmed", 0) and asked >= len({url.server for url in self._seeds}) > 0
 
     def _look(self) -> Look:
         return look(self.transport, self._specs, self._config.partitions.partitions)
@@ -114,3 +127,17 @@ class EmbeddedCrawl:
 
     def close(self) -> None:
         self.transport.close()
+
+
+def _require_ours(folder: Path) -> None:
+    """A folder full of other things is not a crawl's, whatever the user typed."""
+    try:
+        entries = {entry.name for entry in folder.iterdir()}
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise UsageError(f"expected a folder for the crawl, found a file: {folder}") from error
+    if entries and LOG not in entries:
+        raise ForeignState(
+            f"expected an empty folder or that of a crawl, found other files in {folder}", remedy="name another"
+        )

@@ -46,6 +46,10 @@ class Running:
         self.lives = 0
         self._process = self._start()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def _start(self) -> subprocess.Popen[bytes]:
         self.lives += 1
         return subprocess.Popen(self._command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
