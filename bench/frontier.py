@@ -28,6 +28,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import psutil
+from xxhash import xxh3_128_hexdigest
 
 from gregor.config import Config
 from gregor.config.sections import Crawl, Fetch, Robots
@@ -129,10 +130,10 @@ def _answer(order: FetchOrder) -> Fetched:
             address="192.0.2.1",
             wire_bytes=8_000,
             body_bytes=30_000,
-            digest=f"{number:032x}",
+            digest=xxh3_128_hexdigest(url.path.encode()),
             content_type="text/html",
         )
-        for number, url in enumerate(order.urls)
+        for url in order.urls
     )
     return Fetched(
         server=order.server,

@@ -144,7 +144,7 @@ def plan(stored: Sequence[int], batches: Sequence[int], names: Sequence[str]) ->
 
 SLOW: Final = ("berkeleydb", "postgres-batched", "postgres-single")
 QUICK: Final = [
-    *plan((1_000_000,), (10_000, 100_000), ("gregor", "gregor+tmp", "drum", "veuniq", "rocksdb", "set")),
+    *plan((1_000_000,), (10_000, 100_000), ("gregor", "drum", "veuniq", "rocksdb", "set")),
     *plan((200_000,), (10_000,), SLOW),
     *plan((4_000_000,), (1_000, 10_000, 100_000, 1_000_000), ("gregor", "drum")),
 ]

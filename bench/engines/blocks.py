@@ -9,10 +9,11 @@ import numpy.typing as npt
 from bench.engines.interface import Stats, Urls
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.state.store import Range, StateReader, StateWriter, Store
+from streams.frontier.uniqueness.apply import apply
 from streams.frontier.uniqueness.blocks import Layout
 from streams.frontier.uniqueness.engine import Engine, Found
 from streams.frontier.uniqueness.facts import COUNT_UNIT
-from streams.frontier.uniqueness.state import FAMILIES, apply_all
+from streams.frontier.uniqueness.state import FAMILIES
 
 
 class CountedReader:
@@ -63,7 +64,7 @@ class CountedWriter:
 
 
 class Blocks:
-    """Sorted blocks with deltas."""
+    """Sorted blocks, and runs of what is new."""
 
     def __init__(
         self,
@@ -71,11 +72,13 @@ class Blocks:
         count_unit: int = COUNT_UNIT,
         options: StoreOptions | None = None,
         cache_bytes: int = 384 << 20,
+        recent_entries: int = 2 << 20,
     ) -> None:
         self._layout = layout or Layout()
         self._count_unit = count_unit
         self._options = options or StoreOptions(block_cache_bytes=64 << 20, block_bytes=8 << 10)
         self._cache_bytes = cache_bytes
+        self._recent_entries = recent_entries
         self._written = 0
         self._batches = 0
 
@@ -86,7 +89,7 @@ class Blocks:
     def open(self, folder: Path) -> None:
         self._store = Store(folder, FAMILIES, SharedMemory(self._options))
         self._state = CountedReader(self._store.view())
-        self._engine = Engine(self._state, self._count_unit, self._cache_bytes)
+        self._engine = Engine(self._state, self._count_unit, self._cache_bytes, self._recent_entries)
 
     def check(self, batch: Urls) -> npt.NDArray[np.bool_]:
         n = len(batch)
@@ -107,7 +110,7 @@ class Blocks:
         deltas = self._deltas()
         batch = self._store.begin()
         writer = CountedWriter(self._store.writer(batch))
-        apply_all(self._layout, FAMILIES, self._engine.reader, deltas, writer)
+        apply(self._layout, self._state, deltas, writer)
         self._store.write(batch)
         self._written += writer.bytes
         self._engine.committed()

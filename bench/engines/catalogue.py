@@ -5,7 +5,6 @@ from typing import Final
 
 from bench.engines.berkeleydb import BerkeleyDb
 from bench.engines.blocks import Blocks
-from bench.engines.blocks_tmp import BlocksWithTmp
 from bench.engines.drum import Drum
 from bench.engines.interface import UniquenessEngine
 from bench.engines.postgres import Postgres
@@ -28,7 +27,6 @@ class SyncedBlocks(Blocks):
 
 ENGINES: Final[dict[str, Callable[[], UniquenessEngine]]] = {
     "gregor": Blocks,
-    "gregor+tmp": BlocksWithTmp,
     "gregor+sync": SyncedBlocks,
     "drum": Drum,
     "drum+sync": lambda: Drum(sync=True),
@@ -44,7 +42,7 @@ KEEP_TEXT: Final = frozenset(
     ("drum", "drum+sync", "veuniq", "veuniq-text", "berkeleydb", "postgres-batched", "postgres-single")
 )
 """Engines that are given the text of URLs, made before the clock starts."""
-DEFER: Final = frozenset(("gregor+tmp", "veuniq", "veuniq-text"))
+DEFER: Final = frozenset(("veuniq", "veuniq-text"))
 """Engines that answer some URLs in a later batch."""
 
 MOST_STORED: Final = {

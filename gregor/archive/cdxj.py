@@ -2,7 +2,8 @@
 
     com,example)/a 20261116154100 {"url": …, "mime": …, "status": …, "digest": …, "length": …, "offset": …, "filename": …}
 
-A part holds the lines of one file; parts are merged into one index. A first line that begins with "!" says what a part covers.
+A visit that was answered 304 has no line: there is nothing to show but the page before it, and replay software, asked for that time, takes
+the nearest. A part holds the lines of one file; parts are merged into one index. A first line that begins with "!" says what a part covers.
 """
 
 import heapq
@@ -34,16 +35,18 @@ class Row(Struct, frozen=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Row).decode
 
 
-def line_of(page: Page, content: Content) -> bytes:
+def line_of(page: Page, content: Content) -> bytes | None:
+    """None for a 304."""
+    if page.revisit == "server-not-modified":
+        return None
     place = page.place
     row = Row(
         url=page.url,
         mime=REVISIT if page.revisit else content.type or "unk",
         status=str(page.status),
-        digest=page.sha1 or "-",
+        digest=page.sha1,
         length=str(place.length),
         offset=str(place.offset),
         filename=place.file,
@@ -53,22 +56,10 @@ def line_of(page: Page, content: Content) -> bytes:
 
 
 def merged(parts: Iterable[Path]) -> Iterator[bytes]:
-    """All lines in order. Of a 304 nobody knew the digest when it was written: it is that of the URL's last page before it."""
+    """The lines of all parts in order, which are sorted in themselves."""
     with ExitStack() as stack:
         files = [stack.enter_context(part.open("rb")) for part in parts]
-        key = b""
-        last: dict[str, str] = {}
-        for line in heapq.merge(*(filter(_is_row, file) for file in files)):
-            begin, _, rest = line.partition(b" ")
-            if begin != key:
-                key, last = begin, {}
-            row = _decode(rest.partition(b" ")[2])
-            if row.digest == "-" and row.url in last:
-                changed = msgspec.structs.replace(row, digest=last[row.url])
-                line = b"%b %b %b\n" % (begin, rest.partition(b" ")[0], _encode(changed))
-            elif row.mime != REVISIT:
-                last[row.url] = row.digest
-            yield line
+        yield from heapq.merge(*(filter(_is_row, file) for file in files))
 
 
 def _is_row(line: bytes) -> bool:

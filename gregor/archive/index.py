@@ -72,18 +72,22 @@ def build_index(archive: Archive, parquet: bool = True) -> Indexed:
 
 def _make_part(archive: Archive, file: ArchiveFile, part: Path, table_path: Path | None) -> Covers:
     lines: list[bytes] = []
+    count = 0
     with ExitStack() as stack:
         table = None
         if table_path is not None:
             about = {"gregor.format": str(FORMAT), "gregor.length": str(file.length)}
             table = stack.enter_context(PageTable(table_path, about))
         for page in archive.pages_of(file):
+            count += 1
             content = content_of(page)
-            lines.append(cdxj.line_of(page, content))
+            line = cdxj.line_of(page, content)
+            if line is not None:
+                lines.append(line)
             if table is not None:
                 table.add(page_row(page, content))
     lines.sort()
-    covers = Covers(FORMAT, file.length, len(lines), table_path is not None)
+    covers = Covers(FORMAT, file.length, count, table_path is not None)
     _write(part, (b"!gregor %b\n" % msgspec.json.encode(covers), *lines))
     return covers
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from xxhash import xxh3_64_hexdigest
 
 from gregor.archive.parquet import GROUP, pyarrow
 from gregor.transport.port import LogReader
@@ -162,5 +163,6 @@ def _json(value: Any) -> str:
 
 
 def _safe(rule: str) -> str:
-    """Records come from anybody: a name from one is not a path."""
-    return "".join(one if one.isascii() and (one.isalnum() or one in "_-") else "_" for one in rule)[:64] or "_"
+    """Records come from anybody: a name from one is not a path. One that had to be changed stays different from others."""
+    cleaned = "".join(one if one.isascii() and (one.isalnum() or one in "_-") else "_" for one in rule)[:64]
+    return cleaned if cleaned == rule and rule else f"{cleaned}-{xxh3_64_hexdigest(rule.encode())}"

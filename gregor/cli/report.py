@@ -26,7 +26,6 @@ def report(folder: Path, output: Path | None) -> None:
         summary = make_report(place, access.reader, access.crawl, access.partitions, now_ms())
     finally:
         access.close()
-    click.echo(
-        f"{summary.urls.fetched:,} URLs fetched, {summary.requests:,} requests, {summary.server_count:,} servers."
-    )
+    fetched, servers = summary.urls.fetched, summary.server_count
+    click.echo(f"{fetched:,} URLs fetched by {summary.requests:,} requests. Servers: {servers:,}.")
     click.echo(f"For people: {place / REPORT}. For programs: {place / SUMMARY}.")

@@ -7,6 +7,14 @@ def whole(number: int) -> str:
     return f"{number:,}"
 
 
+def large(number: int) -> str:
+    """Whole as long as it is short."""
+    for limit, unit in ((10**10, "G"), (10**7, "M")):
+        if number >= limit:
+            return f"{number / (limit // 10):,.1f} {unit}"
+    return whole(number)
+
+
 def rate(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.1f}"
 

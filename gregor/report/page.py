@@ -78,12 +78,12 @@ def _tiles(summary: Summary) -> str:
         summary.outcomes.get(name, 0) for name in ("ok", "not-modified", "redirect", "type-refused")
     )
     waiting = (
-        f"{keyed('urls.waiting', urls.waiting, figures.whole(urls.waiting))} are waiting"
+        f"{keyed('urls.waiting', urls.waiting, figures.large(urls.waiting))} are waiting"
         if urls.waiting
         else "none is waiting"
     )
     tiles = (
-        tile("URLs fetched", keyed("urls.fetched", urls.fetched, figures.whole(urls.fetched)), waiting),
+        tile("URLs fetched", keyed("urls.fetched", urls.fetched, figures.large(urls.fetched)), waiting),
         tile(
             "Rate",
             f"{keyed('pages_per_s', summary.pages_per_s, figures.rate(summary.pages_per_s))}<i>/s</i>",
@@ -91,8 +91,8 @@ def _tiles(summary: Summary) -> str:
         ),
         tile(
             "Requests",
-            keyed("requests", summary.requests, figures.whole(summary.requests)),
-            f"{keyed('pages', summary.pages, figures.whole(summary.pages))} pages, {figures.whole(errors)} errors",
+            keyed("requests", summary.requests, figures.large(summary.requests)),
+            f"{keyed('pages', summary.pages, figures.large(summary.pages))} pages, {figures.large(errors)} errors",
         ),
         tile(
             "Received",
@@ -101,18 +101,18 @@ def _tiles(summary: Summary) -> str:
         ),
         tile(
             "Links judged",
-            keyed("links.found", links.found, figures.whole(links.found)),
-            f"{keyed('links.new', links.new, figures.whole(links.new))} new",
+            keyed("links.found", links.found, figures.large(links.found)),
+            f"{keyed('links.new', links.new, figures.large(links.new))} new",
         ),
         tile(
             "Servers",
-            keyed("server_count", summary.server_count, figures.whole(summary.server_count)),
+            keyed("server_count", summary.server_count, figures.large(summary.server_count)),
             f"half answered within {keyed('times_ms.p50', summary.times_ms.p50, figures.milliseconds(summary.times_ms.p50))}",
         ),
         tile(
             "Archive",
             keyed("archive.bytes", summary.archive.bytes, figures.size(summary.archive.bytes)),
-            f"{keyed('archive.files', summary.archive.files, figures.whole(summary.archive.files))} WARC files",
+            f"{keyed('archive.files', summary.archive.files, figures.large(summary.archive.files))} WARC files",
         ),
     )
     return f'<div class="tiles">{"".join(tiles)}</div>'

@@ -23,7 +23,7 @@ META: Final = "meta"
 
 
 Range = tuple[bytes, bytes, int]
-"""Entries of ``[start, end)``, at most so many."""
+"""The keys that begin with a prefix, from what follows it on, and how many of them at most."""
 
 
 class StateReader(Protocol):
@@ -38,7 +38,7 @@ class StateReader(Protocol):
         ...
 
     def first_of_each(self, family: str, ranges: Sequence[Range]) -> list[list[tuple[bytes, bytes]]]:
-        """The first entries of many ranges, read by one cursor: fastest when the ranges are in key order."""
+        """The first entries of many ranges, keys without the prefix, read by one cursor: fastest when the ranges are in key order."""
         ...
 
 
@@ -154,24 +154,26 @@ class PartitionView:
             options.set_iterate_upper_bound(upper)
         cursor = self._columns[family].iter(options)
         cursor.seek(prefix + start)
-        while cursor.valid():
-            yield cursor.key()[cut:], cursor.value()
-            cursor.next()
+        key_of, value_of, advance = cursor.key, cursor.value, cursor.next
+        # The key is None behind the last one.
+        while (key := key_of()) is not None:
+            yield key[cut:], value_of()
+            advance()
         cursor.status()
 
     def first_of_each(self, family: str, ranges: Sequence[Range]) -> list[list[tuple[bytes, bytes]]]:
-        prefix, cut = self._prefix, len(self._prefix)
         cursor = self._columns[family].iter(ReadOptions())
         seek, key_of, value_of, advance = cursor.seek, cursor.key, cursor.value, cursor.next
         found = []
-        for start, end, count in ranges:
+        for prefix, start, count in ranges:
             entries: list[tuple[bytes, bytes]] = []
-            after = prefix + end
+            whole = self._prefix + prefix
+            cut = len(whole)
             if count > 0:
-                seek(prefix + start)
+                seek(whole + start)
                 # The key is None behind the last one of all. No step is taken behind the last entry wanted: what was deleted
                 # there would have to be passed.
-                while (key := key_of()) is not None and key < after:
+                while (key := key_of()) is not None and key.startswith(whole):
                     entries.append((key[cut:], value_of()))
                     if len(entries) >= count:
                         break

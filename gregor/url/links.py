@@ -47,7 +47,7 @@ class Joiner:
 
     def __init__(self, base: str, rules: CanonicalRules = DEFAULT_RULES) -> None:
         self._rules = rules
-        page = split(base, UNCAPPED_RULES)
+        page = _simple_page(base) or split(base, UNCAPPED_RULES)
         self.page = page if isinstance(page, Url) else None
         if self.page is not None:
             self._scheme, self._server = self.page.scheme, self.page.server
@@ -94,6 +94,16 @@ def directory_of(path: str) -> str:
     """The part of a path that relative links are joined to: "/a/b?c" → "/a/"."""
     bare = path.partition("?")[0]
     return bare[: bare.rindex("/") + 1]
+
+
+def _simple_page(url: str) -> Url | None:
+    """A URL that is its own canonical form beyond doubt; None: ask the parser."""
+    scheme, _, rest = url.partition("://")
+    server, slash, path = rest.partition("/")
+    if not slash or (scheme != "http" and scheme != "https") or _server_of(scheme, server) != server:
+        return None
+    path = f"/{path}"
+    return Url(scheme, server, path) if path == "/" or _SIMPLE.fullmatch(path) else None
 
 
 def _add(links: dict[tuple[str, str], JoinedLink], scheme: str, path: str, index: int, count: int) -> None:

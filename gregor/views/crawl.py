@@ -27,7 +27,7 @@ class CrawlView(Struct):
     def fetched(self, record: Fetched) -> None:
         self.totals = add_totals(self.totals, totals_of(record))
         self.servers.add(row_of_fetched(record))
-        self.deepest.add(deep_urls_of(record))
+        self.deepest.add(deep_urls_of(record, self.deepest.least.depth))
         seconds = seconds_of_fetched(record)
         self.timeline.add(seconds)
         for windows in self.recent:

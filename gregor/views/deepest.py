@@ -20,13 +20,17 @@ class DeepUrl(Struct, frozen=True, order=True):
     url: str
 
 
-def deep_urls_of(record: Fetched) -> list[DeepUrl]:
+_NONE: Final = DeepUrl(-(2**63), 0, "")
+
+
+def deep_urls_of(record: Fetched, floor: int = -(2**63)) -> list[DeepUrl]:
+    """The URLs of one order that are at least ``floor`` deep."""
     if record.kind == "robots":
         return []
     return [
         DeepUrl(one.depth, _segments(one.path), f"{one.scheme}://{record.server}{one.path}")
         for one in record.results
-        if one.outcome not in NOT_ASKED
+        if one.depth >= floor and one.outcome not in NOT_ASKED
     ]
 
 
@@ -34,12 +38,17 @@ class Deepest(Struct):
     """The deepest URLs, each once."""
 
     urls: dict[str, DeepUrl] = {}
+    least: DeepUrl = _NONE
+    """What is not deeper cannot be among them any more."""
 
     def add(self, found: list[DeepUrl]) -> None:
-        for one in found:
+        deeper = [one for one in found if one > self.least]
+        for one in deeper:
             self.urls[one.url] = max(self.urls.get(one.url, one), one)
-        if len(self.urls) > KEPT:
-            self.urls = {one.url: one for one in self.all()}
+        if deeper and len(self.urls) >= KEPT:
+            kept = self.all()
+            self.urls = {one.url: one for one in kept}
+            self.least = kept[-1]
 
     def merge(self, other: "Deepest") -> None:
         self.add(list(other.urls.values()))

@@ -106,8 +106,8 @@ def add_rows(one: ServerRow, other: ServerRow) -> ServerRow:
         requests=one.requests + other.requests,
         pages=one.pages + other.pages,
         robots_requests=one.robots_requests + other.robots_requests,
-        statuses=added(one.statuses, other.statuses, MOST_REASONS),
-        errors=added(one.errors, other.errors, MOST_REASONS),
+        statuses=added(one.statuses, other.statuses, MOST_REASONS) if other.statuses else one.statuses,
+        errors=added(one.errors, other.errors, MOST_REASONS) if other.errors else one.errors,
         wire_bytes=one.wire_bytes + other.wire_bytes,
         body_bytes=one.body_bytes + other.body_bytes,
         times=add_times(one.times, other.times),
@@ -125,7 +125,8 @@ class ServerTable(Struct):
     Rows are exact while nothing is among the others. After that a row that came back tells what was seen since; sums stay exact.
     """
 
-    limit: int = 100_000
+    limit: int = 50_000
+    """Rows, of about 2 kB each."""
     rows: dict[str, ServerRow] = {}
     others: ServerRow = ServerRow(server="", servers=0)
 

@@ -84,8 +84,8 @@ def _confirm_urls(books: Books, live: LiveServer, lease: Lease, fetched: Fetched
         matched = [by_url.get(url) for url in zip(schemes, paths, strict=True)]
         confirmed = _confirm_each(books, live, lease, matched, now_ms)
     if books.config.traps.identical_pages:
-        pages = [(one.path, one.digest) for one in results if one.outcome == "ok" and one.digest]
-        traps.note_pages(live.record, pages)
+        pages = [one for one in results if one.outcome == "ok" and one.digest]
+        traps.note_pages(live.record, [one.path for one in pages], [one.digest for one in pages])
     if confirmed:
         books.count("confirmed", len(confirmed))
         settle(books, live, confirmed, UrlState.FETCHED)

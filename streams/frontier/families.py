@@ -1,6 +1,6 @@
 """The families of a frontier partition's state, in the order that never changes, and the keys of each.
 
-seen, tmp   known URLs (uniqueness/)
+seen        known URLs (uniqueness/)
 queue       server 0x00 place                       -> what the fetch needs (entry.py)              Q
 leases      time of return 8, lease id              -> the order's URLs (leases.py)                 Qc
 revisit     due time 8, server hash 8, fingerprint 8 -> a retry, or a URL to be crawled again       Qc and r(K)
@@ -14,7 +14,6 @@ partition   "facts"                                 -> cursors and totals of the
 from typing import Final
 
 from streams.frontier.uniqueness.blocks import SEEN
-from streams.frontier.uniqueness.state import TMP
 
 QUEUE: Final = "queue"
 LEASES: Final = "leases"
@@ -25,5 +24,5 @@ ROBOTS: Final = "robots"
 DOMAINS: Final = "domains"
 PARTITION: Final = "partition"
 
-FAMILIES: Final = (SEEN, TMP, QUEUE, LEASES, REVISIT, VISITS, SERVERS, ROBOTS, DOMAINS, PARTITION)
+FAMILIES: Final = (SEEN, QUEUE, LEASES, REVISIT, VISITS, SERVERS, ROBOTS, DOMAINS, PARTITION)
 NUMBERS: Final = {family: number for number, family in enumerate(FAMILIES)}

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from streams.frontier.entry import Order
 
-Rank = Callable[[int, bytes], int]
-"""From the time since when a server waits, and its first place, to its rank."""
+Rank = Callable[[bytes], int]
+"""From the first place of a server to what is added to the time since when it waits."""
 
 
 def rank_by(order: Order, ageing_ms: int) -> Rank:
     if order == "depth-first-key":
-        return lambda since_ms, head: since_ms + (int.from_bytes(head[:3], "big") * ageing_ms >> 8)
-    return lambda since_ms, head: since_ms + (int.from_bytes(head[:3], "big") * ageing_ms >> 16)
+        return lambda head: int.from_bytes(head[:3], "big") * ageing_ms >> 8
+    return lambda head: int.from_bytes(head[:3], "big") * ageing_ms >> 16

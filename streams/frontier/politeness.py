@@ -25,7 +25,10 @@ def urls_of_order(config: Config, delay_ms: int) -> int:
 
 def response_ms(fetched: Fetched) -> int | None:
     """How long the last response of an order took; None: there was none."""
-    return next((one.timings.total for one in reversed(fetched.results) if one.status), None)
+    for one in reversed(fetched.results):
+        if one.status:
+            return one.timings.total
+    return None
 
 
 def next_request_ms(fetched: Fetched, delay_ms: int, now_ms: int) -> int:

@@ -24,12 +24,11 @@ def read_ahead(wanted: Sequence[tuple[LiveServer, int]], state: StateReader) -> 
     """Read the first stored URLs of many servers, so many of each, in the order in which they stand in the state."""
     wanted = sorted(wanted, key=lambda one: one[0].name)
     ranges = [
-        (live.name + b"\0" + live.record.head, live.name + b"\1", min(count, live.record.queued - len(live.added)))
+        (live.name + b"\0", live.record.head, min(count, live.record.queued - len(live.added)))
         for live, count in wanted
     ]
     for (live, _), entries in zip(wanted, state.first_of_each(QUEUE, ranges), strict=True):
-        cut = len(live.name) + 1
-        live.ahead = [(key[cut:], value) for key, value in entries]
+        live.ahead = entries
 
 
 def first_entries(live: LiveServer, state: StateReader, count: int) -> list[Entry]:

@@ -70,6 +70,19 @@ encode_server = msgspec.msgpack.Encoder().encode
 decode_server = msgspec.msgpack.Decoder(Server).decode
 
 
+class Standing(Struct, array_like=True, gc=False):
+    """The first fields of a server's record: all that has to be known of the many that wait."""
+
+    queued: int
+    head: bytes
+    next_ms: int
+    since_ms: int
+    in_flight: int
+
+
+decode_standing = msgspec.msgpack.Decoder(Standing).decode
+
+
 class LiveServer:
     """A server in memory, with the changes that wait for the checkpoint.
 
@@ -127,8 +140,10 @@ class LiveServer:
 
     def settle(self) -> None:
         """What was pending is in the state."""
-        self.added = {}
-        self.removed = set()
+        if self.added:
+            self.added = {}
+        if self.removed:
+            self.removed = set()
         self.behind = b""
         self.operations = {}
         self.touched = False

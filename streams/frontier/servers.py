@@ -19,7 +19,7 @@ from gregor.state.store import StateReader
 from streams.frontier.deltas import pack_server
 from streams.frontier.families import SERVERS
 from streams.frontier.ordering import Rank
-from streams.frontier.server import LiveServer, Server, decode_server
+from streams.frontier.server import LiveServer, Server, Standing, decode_server, decode_standing
 
 LOADED: Final = 32_768
 """Servers that stay loaded after a checkpoint."""
@@ -34,7 +34,7 @@ class Servers:
 
     def __init__(self, state: StateReader, rank: Rank, orders_per_server: int, paused: Set[str], now_ms: int) -> None:
         self._state = state
-        self._rank_of = rank
+        self._ahead_of = rank
         self._most = orders_per_server
         self._paused = paused
         self._slots: dict[bytes, int] = {}
@@ -52,20 +52,26 @@ class Servers:
 
     def _load(self, now_ms: int) -> None:
         """Slots for all that have work; the heaps are made in one go."""
+        names, slots, ahead_of = self._names, self._slots, self._ahead_of
         for name, value in self._state.scan(SERVERS):
-            record: Server = decode_server(value)
-            if record.idle:
+            found: Standing = decode_standing(value)
+            if not found.queued and not found.in_flight:
                 continue
-            slot = self._slot(name)
-            if not record.queued or record.in_flight >= self._most or self._is_paused(name):
-                continue
-            if record.next_ms > now_ms:
-                self._ahead[slot] = self._rank_of(0, record.head)
-                self._due[slot] = record.next_ms
-                self._waiting.append(record.next_ms << _BITS | slot)
-            else:
-                self._rank[slot] = self._rank_of(max(record.since_ms, record.next_ms), record.head)
-                self._ready.append(self._rank[slot] << _BITS | slot)
+            slot = slots[name] = len(names)
+            names.append(name)
+            due = rank = _NEVER
+            ahead = 0
+            if found.queued and found.in_flight < self._most and not self._is_paused(name):
+                ahead = ahead_of(found.head)
+                if found.next_ms > now_ms:
+                    due = found.next_ms
+                    self._waiting.append(due << _BITS | slot)
+                else:
+                    rank = max(found.since_ms, found.next_ms) + ahead
+                    self._ready.append(rank << _BITS | slot)
+            self._due.append(due)
+            self._rank.append(rank)
+            self._ahead.append(ahead)
         heapify(self._waiting)
         heapify(self._ready)
 
@@ -109,13 +115,13 @@ class Servers:
             self._due[slot] = self._rank[slot] = _NEVER
         elif record.next_ms > now_ms:
             self._rank[slot] = _NEVER
-            self._ahead[slot] = self._rank_of(0, record.head)
+            self._ahead[slot] = self._ahead_of(record.head)
             if self._due[slot] != record.next_ms:
                 self._due[slot] = record.next_ms
                 heappush(self._waiting, record.next_ms << _BITS | slot)
         else:
             self._due[slot] = _NEVER
-            rank = self._rank_of(max(record.since_ms, record.next_ms), record.head)
+            rank = max(record.since_ms, record.next_ms) + self._ahead_of(record.head)
             if self._rank[slot] != rank:
                 self._rank[slot] = rank
                 heappush(self._ready, rank << _BITS | slot)

@@ -76,21 +76,31 @@ def directory_closed(settings: Traps, record: Server, path: str) -> bool:
     return facts is not None and facts[_PAGES] >= settings.identical_pages and facts[_SAME] >= facts[_PAGES] * SHARE
 
 
-def note_pages(record: Server, pages: Sequence[tuple[str, str]]) -> None:
-    """Pages of a server were fetched: path and digest of each."""
+def note_pages(record: Server, paths: Sequence[str], digests: Sequence[str]) -> None:
+    """Pages of a server were fetched."""
     near: dict[str, list[int]] = {}
-    for path, digest in pages:
-        query = path.find("?")
-        last = path.rfind("/") if query < 0 else path.rfind("/", 0, query)
+    for path, seen in zip(paths, _numbers(digests), strict=True):
+        last = path.rfind("/", 0, path.index("?")) if "?" in path else path.rfind("/")
         directory = path[: last + 1]
-        facts = near.get(directory)
-        if facts is None:
-            facts = _facts(record, directory)
-            if facts is None:
-                near = {}
-                continue
-            near[directory] = facts
-        seen = _number(digest)
+        if directory in near:
+            near[directory].append(seen)
+        else:
+            near[directory] = [seen]
+    for directory, pages in near.items():
+        _note_directory(record, directory, pages)
+
+
+def _note_directory(record: Server, directory: str, pages: list[int]) -> None:
+    while (facts := _facts(record, directory)) is None:
+        pages = pages[1:]
+        if not pages:
+            return
+    known = facts[_DIGESTS:]
+    if len({*pages, *known}) == len(pages) + len(known):
+        facts[_PAGES] += len(pages)
+        facts[_DIGESTS:] = [*reversed(pages), *known][:REMEMBERED]
+        return
+    for seen in pages:
         facts[_PAGES] += 1
         if seen in facts:
             facts[_SAME] += 1
@@ -115,8 +125,16 @@ def _facts(record: Server, directory: str) -> list[int] | None:
     return facts
 
 
+def _numbers(digests: Sequence[str]) -> list[int]:
+    """The first bits of each digest above all counts, so that the two never meet."""
+    try:
+        return [int(digest[:8], 16) & _HASH | _DIGEST for digest in digests]
+    except ValueError:
+        return [_number(digest) for digest in digests]
+
+
 def _number(digest: str) -> int:
-    """The first bits of a digest above all counts, so that the two never meet. A record may come from anybody, and hold anything."""
+    """A record may come from anybody, and hold anything."""
     try:
         return int(digest[:8], 16) & _HASH | _DIGEST
     except ValueError:

@@ -15,19 +15,19 @@ from gregor.url.fingerprint import fingerprints, server_hash
 from schemas.discovered import Discovered, decode_discovered
 from streams.frontier.uniqueness.blocks import Layout
 from streams.frontier.uniqueness.engine import Engine, Found
-from streams.frontier.uniqueness.state import LiveReaders, uniqueness_state
+from streams.frontier.uniqueness.state import uniqueness_state
 from tests.chaos.copier import run
 
-LAYOUT = Layout(block_entries=64, delta_entries=16)
-"""Small, so that a storm splits blocks and folds deltas often."""
-LIVE = LiveReaders()
+LAYOUT = Layout(block_entries=64)
+RECENT_ENTRIES = 4096
+"""Both small, so that a storm folds what waits and splits blocks often."""
 
 SPEC = StageSpec(
     name="frontier",
     inputs=("discovered",),
     outputs=("schedule", "dead-letters"),
     changelog="frontier-changelog",
-    state=uniqueness_state(LAYOUT, LIVE),
+    state=uniqueness_state(LAYOUT),
 )
 
 
@@ -39,21 +39,15 @@ class Admitter:
 
     def __init__(self) -> None:
         self._engines: dict[int, Engine] = {}
-        self._states: dict[int, Assignment] = {}
         self._salt = 0
 
     def assigned(self, partition: int, assignment: Assignment) -> None:
         assert assignment.state is not None
-        engine = Engine(assignment.state)
-        LIVE.attach(assignment.state, engine.reader)
-        self._engines[partition], self._states[partition] = engine, assignment
+        self._engines[partition] = Engine(assignment.state, recent_entries=RECENT_ENTRIES)
 
     def revoked(self, partitions: frozenset[int]) -> None:
         for partition in partitions & self._engines.keys():
             del self._engines[partition]
-            state = self._states.pop(partition).state
-            assert state is not None
-            LIVE.detach(state)
 
     def instruct(self, received: Sequence[Received]) -> None: ...
 

@@ -149,7 +149,15 @@ def test_in_a_storm_of_kills_each_response_is_archived_once_and_whole(tmp_path: 
         ended = [worker.terminate() for worker in workers]
     assert [code for code, _ in ended] == [0, 0], ended
     judge(storm, last.stop)
+    with gregor(file, "rearchive", tmp_path / "again") as again:
+        code, printed = again.wait()
+    assert code == 0, printed
+    assert contents(tmp_path / "again") == contents(storm.folder), "the log gives the same archive once more"
     transport.close()
+
+
+def contents(folder: Path) -> list[tuple[int, int, PageFacts, bytes]]:
+    return [(page.partition, page.offset, page.facts, page.body) for page in open_archive(folder)]
 
 
 def judge(storm: Storm, count: int) -> None:

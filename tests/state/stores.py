@@ -7,7 +7,6 @@
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from gregor.state.options import StoreOptions
 from gregor.state.packed import unpack_delta
@@ -77,7 +76,11 @@ class Dictionary:
                 yield key, value
 
     def first_of_each(self, family: str, ranges: Sequence[Range]) -> list[list[tuple[bytes, bytes]]]:
-        return [list(islice(self.scan(family, start, end), count)) for start, end, count in ranges]
+        found = []
+        for prefix, start, count in ranges:
+            keys = [key for key, _ in self.scan(family, prefix + start) if key.startswith(prefix)]
+            found.append([(key[len(prefix) :], self.families[family][key]) for key in keys[:count]])
+        return found
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         self.families[family][key] = value

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gregor.url.canonical import CanonicalRules, Refusal, join
-from gregor.url.links import JoinedLinks, join_many
+from gregor.url.canonical import UNCAPPED_RULES, CanonicalRules, Refusal, Url, join, split
+from gregor.url.links import JoinedLinks, Joiner, join_many
 from tests.url.strategies import bases, hrefs
 
 PLAIN_ALPHABET = "aZ0-._~!$&()*+,;=:@%/?#'2eE\\ |^é"
@@ -72,3 +72,16 @@ def test_shortcuts_agree_with_the_parser(base: str, links: list[str], chosen: Ca
     assert {server: sorted(found) for server, found in fast.servers.items()} == {
         server: sorted(found) for server, found in slow.servers.items()
     }
+
+
+@given(st.one_of(bases, st.builds("{}://{}/{}".format, st.sampled_from(["http", "https"]), hrefs, plainish)))
+@example("http://example.com/")
+@example("https://example.com:443/a")
+@example("https://example.com./a")
+@example("http://u@example.com/a")
+@example("http://0x7f.1/a")
+@example("http://example.com/a/../b")
+@example("http://example.com//a")
+def test_a_page_is_where_the_parser_says(base: str) -> None:
+    expected = split(base, UNCAPPED_RULES)
+    assert Joiner(base).page == (expected if isinstance(expected, Url) else None)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gregor.views.counts import OTHERS
 from gregor.views.crawl import CrawlView
-from gregor.views.deepest import KEPT
+from gregor.views.deepest import KEPT, Deepest, DeepUrl
 from gregor.views.rates import Recent, Timeline, Window
 from gregor.views.refusals import MOST, Refusal, Refusals
 from gregor.views.servers import ServerRow, ServerTable, row_of_fetched
@@ -164,6 +164,24 @@ def test_the_deepest_urls_are_kept_each_once() -> None:
     assert len(deepest) == KEPT
     assert {one.depth for one in deepest} == {3}
     assert all(one.segments == 2 for one in deepest)
+
+
+_DEEP = st.builds(DeepUrl, st.integers(0, 4), st.integers(0, 3), st.integers(0, 60).map(str))
+
+
+@given(st.lists(_DEEP, max_size=90), st.integers(0, 90))
+def test_the_deepest_of_parts_are_the_deepest_of_the_whole(found: list[DeepUrl], cut: int) -> None:
+    whole, first, second = Deepest(), Deepest(), Deepest()
+    for one in found:
+        whole.add([one])
+    first.add(found[:cut])
+    second.add(found[cut:])
+    first.merge(second)
+    assert first == whole
+    depths: dict[str, DeepUrl] = {}
+    for one in found:
+        depths[one.url] = max(depths.get(one.url, one), one)
+    assert whole.all() == sorted(depths.values(), reverse=True)[:KEPT]
 
 
 def test_the_slowest_servers_are_those_whose_requests_take_long_and_not_those_with_one_bad_moment() -> None:

@@ -7,6 +7,7 @@ Python's codecs, where "unicode_escape" or "zip" would be found.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -29,24 +30,36 @@ class PageText(msgspec.Struct, frozen=True):
     """Name of the codec that was used."""
     source: str
     """What decided: "bom", "header", "meta" or "fallback"."""
+    utf8: bytes
+    """The text once more, for parsers; most pages come like that."""
 
 
 def decode(body: bytes, content_type: str) -> PageText:
     """Decode by byte order mark, else header, else meta element, else UTF-8 if it fits, else windows-1252."""
     for mark, name in _BOMS:
         if body.startswith(mark):
-            return PageText(body[len(mark) :].decode(name, "replace"), name, "bom")
+            return _page(body[len(mark) :], name, "bom")
     header = _HEADER.search(content_type)
     codec = _codec(header[1]) if header else None
     if codec is not None:
-        return PageText(body.decode(codec, "replace"), codec, "header")
+        return _page(body, codec, "header")
     codec = _declared(body)
     if codec is not None:
-        return PageText(body.decode(codec, "replace"), codec, "meta")
+        return _page(body, codec, "meta")
     try:
-        return PageText(body.decode("utf-8"), "utf-8", "fallback")
+        return PageText(body.decode("utf-8"), "utf-8", "fallback", body)
     except UnicodeDecodeError:
-        return PageText(body.decode("cp1252", "replace"), "cp1252", "fallback")
+        return _page(body, "cp1252", "fallback")
+
+
+def _page(body: bytes, codec: str, source: str) -> PageText:
+    if codec == "utf-8":
+        try:
+            return PageText(body.decode(), codec, source, body)
+        except UnicodeDecodeError:
+            pass
+    text = body.decode(codec, "replace")
+    return PageText(text, codec, source, text.encode("utf-8", "replace"))
 
 
 def encode_query(href: str, charset: str) -> str:
@@ -82,6 +95,7 @@ def _declared(body: bytes) -> str | None:
     return "utf-8" if codec is not None and codec.startswith("utf-16") else codec
 
 
+@lru_cache(maxsize=256)
 def _codec(label: str) -> str | None:
     encoding = webencodings.lookup(label)
     if encoding is None or encoding.name == "x-user-defined":

@@ -59,11 +59,10 @@ class EventReader:
     def in_template(self) -> bool:
         return self._templates > 0
 
-    def read(self, text: str) -> bool:
-        """Everything; False when the page was too deep to be read to its end."""
-        self._max_depth = max(MIN_DEPTH_LIMIT, STEPS // (text.count("<") + 1))
+    def read(self, data: bytes) -> bool:
+        """Everything of a page in UTF-8; False when it was too deep to be read to its end."""
+        self._max_depth = max(MIN_DEPTH_LIMIT, STEPS // (data.count(b"<") + 1))
         parser = etree.HTMLParser(target=self, encoding="utf-8", huge_tree=True)
-        data = text.encode("utf-8", "replace")
         try:
             for start in range(0, len(data), _PIECE):
                 parser.feed(data[start : start + _PIECE])

@@ -38,6 +38,8 @@ _KINDS: Final[dict[str, LinkKind]] = {
 
 _CREDENTIALS: Final = re.compile(r"[/\\]{2}[^/?#\\]*@")
 _SPECIAL: Final = frozenset(("redirect", "requisite", "sitemap"))
+_PLAIN_FORMS: Final = frozenset(("html", "feed", "plugin"))
+"""Responses without special links, unless requisites are links."""
 
 
 class LinkCounts(Struct):
@@ -124,20 +126,22 @@ class Linker:
         own: dict[str, Target] = {}
         self._page = mark = self._page + 1
         entries: list[Entry] = []
+        plain = reading.form in _PLAIN_FORMS and not self._config.extract.requisites
+        remembered = known.get
         # The hot loop: a navigation link costs one look-up.
         for link in found:
-            href = link.href
-            target = known.get(href)
-            if target is None or target.state == GONE or link.kind in _SPECIAL:
-                href = without_fragment(href)
-                target = known.get(href) or own.get(href)
-                if target is None or target.state == GONE or link.kind in _SPECIAL:
-                    target = self._resolve(facts, reading, joiner, known, own, href, link)
-            if target.state == REFUSED:
-                counts.refused += 1
-                self._refuse_link(facts, target)
-            elif target.mark != mark:
-                target.mark, target.times, target.rel, target.kind = mark, 1, link.rel, link.kind
+            target = remembered(link.href)
+            if target is None or target.state >= GONE or not plain:
+                target = self._look_up(facts, reading, joiner, known, own, link)
+                if target.state == REFUSED:
+                    counts.refused += 1
+                    self._refuse_link(facts, target)
+                    continue
+            if target.mark != mark:
+                target.mark = mark
+                target.times = 1
+                target.rel = link.rel
+                target.kind = link.kind
                 if link.lastmod_ms or target.lastmod_ms:
                     target.lastmod_ms = link.lastmod_ms
                 entries.append(target)  # type: ignore[arg-type]
@@ -148,6 +152,27 @@ class Linker:
                 if target.kind == "requisite":
                     target.kind = link.kind
         return entries
+
+    def _look_up(
+        self,
+        facts: PageFacts,
+        reading: Reading,
+        joiner: Joiner,
+        known: dict[str, Target],
+        own: dict[str, Target],
+        link: RawLink,
+    ) -> Target:
+        """Where a link leads that may not be remembered as it is written."""
+        href = link.href
+        if link.kind in _SPECIAL:
+            return self._resolve(facts, reading, joiner, known, own, without_fragment(href), link)
+        target = known.get(href)
+        if target is None or target.state == GONE:
+            href = without_fragment(href)
+            target = known.get(href) or own.get(href)
+            if target is None or target.state == GONE:
+                target = self._resolve(facts, reading, joiner, known, own, href, link)
+        return target
 
     def _resolve(
         self,
@@ -203,11 +228,11 @@ class Linker:
         near_inside, near_outside = self._near(facts.server, inside), self._near(facts.server, outside)
         alike = not self._config.server
         nofollow = 0
+        if not self._counts_links:
+            # The most frequent case by far needs nothing of what follows.
+            self._known.hits([entry for entry in entries if entry.near and not entry.rel and not entry.lastmod_ms])
+            entries = [entry for entry in entries if not entry.near or entry.rel or entry.lastmod_ms]
         for entry in entries:
-            if entry.near and not self._counts_links and not entry.rel and not entry.lastmod_ms:
-                # The most frequent case by far needs nothing of what follows.
-                self._known.hit(entry)
-                continue
             group = entry.group
             internal = group.domain == domain
             kind = entry.kind

@@ -39,7 +39,7 @@ class PageText(msgspec.Struct, frozen=True):
 def read_text(body: bytes, content_type: str, headers: Headers, max_bytes: int) -> PageText:
     """Of an HTML page. Any bytes are answered, none raise."""
     reader = _TextReader(max_bytes)
-    reader.read(decode(body, content_type).text)
+    reader.read(decode(body, content_type).utf8)
     declared = reader.language or header(headers, "content-language").partition(",")[0]
     found = _LANGUAGE.fullmatch(declared.strip())
     return PageText(reader.text(), found[0].lower().replace("_", "-") if found else "")

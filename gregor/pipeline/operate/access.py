@@ -65,6 +65,10 @@ class Access(Protocol):
         """Whether a process works on the crawl; None: cannot be told."""
         ...
 
+    def members(self, stage: str) -> int | None:
+        """Processes in a stage's group; None: cannot be told."""
+        ...
+
     def send(self, command: Command) -> str:
         """Carry a command out, or have it carried out; says what came of it."""
         ...
@@ -101,6 +105,9 @@ class FolderAccess:
     def running(self) -> bool | None:
         return is_held(self.folder / "db" / "LOCK")
 
+    def members(self, stage: str) -> int | None:
+        return None
+
     def send(self, command: Command) -> str:
         return send_to_folder(self.folder, command)
 
@@ -136,7 +143,10 @@ class KafkaAccess:
         """A broker always tells the present."""
 
     def running(self) -> bool | None:
-        return None
+        return any(self.members(stage) for stage in ROLES)
+
+    def members(self, stage: str) -> int | None:
+        return self._transport.members(stage)
 
     def send(self, command: Command) -> str:
         return carry_out(command, self._transport)

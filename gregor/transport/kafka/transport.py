@@ -64,7 +64,8 @@ class KafkaTransport:
             where.offset = at = max(start, low)
             reader.assign([where])
             while at < end:
-                for message in reader.consume(1000, 0.2):
+                # A consume of many waits for all of them or its whole time.
+                for message in reader.consume(1, 0.2) + reader.consume(999, 0):
                     error = message.error()
                     if error is None:
                         at = message.offset() + 1
@@ -141,6 +142,15 @@ class KafkaTransport:
             for one in found
             if one.offset >= 0
         }
+
+    def members(self, stage: str) -> int:
+        """How many members a stage's group has now."""
+        group = self._clients.names.group(stage)
+        described = self._ask(
+            f"the members of {stage}",
+            lambda: self._admin.describe_consumer_groups([group])[group].result(ANSWER_TIMEOUT_S),
+        )
+        return len(described.members)
 
     def last_checkpoint(self, stage: str, partition: int) -> Checkpoint | None:
         """The changelog is read backwards in growing steps: its last records are transaction markers, which are not delivered."""

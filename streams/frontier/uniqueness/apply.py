@@ -1,10 +1,13 @@
-"""Logged entries become deltas, blocks and splits; snapshot pieces replace blocks. The same for live state and for a restore.
+"""Logged entries become runs, folded ranges become blocks and splits; snapshot pieces replace both. The same for live and restore.
 
-A restore from a truncated log begins with nothing, at the beginning of a snapshot cycle. Entries then meet repositories whose blocks
-have not come yet: they are put into blocks of their own making, which the pieces replace, from the first start to the last. What a
-piece brought stays equal to the live state from then on, because no entry from above its end can reach a block below:
+A restore from a truncated log begins with nothing, at the beginning of a snapshot cycle. Entries then meet regions whose runs and blocks
+have not come yet: they are put into runs and blocks of their own making, which the pieces replace, from the first start to the last.
+What a piece brought stays equal to the live state from then on:
 
-- a piece ends at a start that the live directory has, and the directory of the repository it ends in came with it or before it;
+- a region's runs come together, before all of its blocks but the first; what is folded is said in the log, and how depends on runs
+  and on single blocks;
+- no entry from above a piece's end can reach a block below: it ends at a start that the live directory has, and the directory of the
+  repository it ends in came with it or before it;
 - a piece that begins within a repository replaces the directory's starts in its range by its own, and leaves its end as a start.
 """
 
@@ -18,7 +21,6 @@ from gregor.state.packed import Piece
 from gregor.state.store import StateReader, StateWriter
 from streams.frontier.uniqueness.blocks import (
     BLOCK,
-    DELTA,
     DIRECTORY,
     SEEN,
     Layout,
@@ -26,52 +28,82 @@ from streams.frontier.uniqueness.blocks import (
     names,
     pack_directory,
     read_entries,
+    read_runs,
     read_starts,
+    run_key,
     start_of,
     touched_blocks,
     unique_repositories,
     unpack_directory,
 )
 from streams.frontier.uniqueness.deltas import unpack_entries
-from streams.frontier.uniqueness.entries import Entries, merge, pack_parts
-from streams.frontier.uniqueness.keys import U64, first_key, repositories_of, repository_of_key
+from streams.frontier.uniqueness.entries import Entries, merge, newest, pack_parts
+from streams.frontier.uniqueness.keys import (
+    REGIONS,
+    U64,
+    first_key,
+    first_key_of_region,
+    regions_of,
+    repositories_of,
+    repository_of_key,
+)
 
 _CHUNK: Final = 2048
 """Blocks handled at once: bounds memory, and is many enough for whole-array work."""
+_REGION_STARTS: Final = np.array([first_key_of_region(region) for region in range(REGIONS)], dtype=np.uint64)
 
 
 def apply(layout: Layout, state: StateReader, deltas: Sequence[bytes], writer: StateWriter) -> None:
     """Put the logged entries of one checkpoint into the state, which is as of the checkpoint before."""
-    entries = unpack_entries(deltas)
+    if not deltas:
+        return
+    logged = unpack_entries(deltas)
+    entries = logged.entries
+    if len(logged.ranges):
+        folded = np.zeros(REGIONS, dtype=np.bool_)
+        folded[regions_of(logged.ranges.lows).astype(np.intp)] = True
+        among = folded[regions_of(entries.keys).astype(np.intp)]
+        waiting = merge(_take_runs(state, np.flatnonzero(folded).tolist(), writer), entries[among])
+        inside = logged.ranges.hold(waiting.keys)
+        _fold(layout, state, waiting[inside], writer)
+        _write_runs(waiting[~inside], logged.number, writer)
+        entries = entries[~among]
+    _write_runs(entries, logged.number, writer)
+
+
+def _take_runs(state: StateReader, regions: Sequence[int], writer: StateWriter) -> Entries:
+    """All that waits in these regions; their runs are gone."""
+    values = []
+    for region in regions:
+        for key, value in read_runs(state, region):
+            values.append(value)
+            writer.delete(SEEN, key)
+    return newest(read_entries(values))
+
+
+def _write_runs(entries: Entries, number: int, writer: StateWriter) -> None:
+    bounds = [*np.searchsorted(entries.keys, _REGION_STARTS).tolist(), len(entries)]
+    regions = [region for region in range(REGIONS) if bounds[region + 1] > bounds[region]]
+    cuts = [bounds[region] for region in regions] + [len(entries)]
+    for region, value in zip(regions, pack_parts(entries, cuts), strict=True):
+        writer.put(SEEN, run_key(region, number), value)
+
+
+def _fold(layout: Layout, state: StateReader, entries: Entries, writer: StateWriter) -> None:
+    """Merge into the blocks, a chunk of them at a time."""
     if not len(entries):
         return
     starts = read_starts(state, unique_repositories(entries.keys))
     touched, bounds = touched_blocks(starts, entries.keys)
     splits: list[U64] = []
     for at in range(0, len(touched), _CHUNK):
-        chunk = touched[at : at + _CHUNK]
+        chunk = starts[touched[at : at + _CHUNK]]
         part = entries[int(bounds[at]) : int(bounds[at + len(chunk)])]
-        splits += _apply_chunk(layout, state, starts[chunk], part, writer)
-    if splits:
-        _write_directories(starts, np.concatenate(splits), writer)
-
-
-def _apply_chunk(layout: Layout, state: StateReader, starts: U64, added: Entries, writer: StateWriter) -> list[U64]:
-    """Merge into the deltas of the blocks at ``starts``; returns the starts of blocks that were split off."""
-    prefixes = names(starts)
-    deltas = merge(read_entries(state.get_many(SEEN, [prefix + DELTA for prefix in prefixes])), added)
-    bounds = [0, *np.searchsorted(deltas.keys, starts[1:]).tolist(), len(deltas)]
-    full = np.flatnonzero(np.diff(bounds) > layout.delta_entries).tolist()
-    for i, value in enumerate(pack_parts(deltas, bounds)):
-        if bounds[i + 1] - bounds[i] <= layout.delta_entries:
-            writer.put(SEEN, prefixes[i] + DELTA, value)
-    if not full:
-        return []
-    for i in full:
-        writer.delete(SEEN, prefixes[i] + DELTA)
-    overflow = np.repeat(np.diff(bounds) > layout.delta_entries, np.diff(bounds))
-    blocks = read_entries(state.get_many(SEEN, [prefixes[i] + BLOCK for i in full]))
-    return [_write_blocks(layout, starts[full], merge(blocks, deltas[overflow]), writer)]
+        blocks = read_entries(state.get_many(SEEN, [name + BLOCK for name in names(chunk)]))
+        splits.append(_write_blocks(layout, chunk, merge(blocks, part), writer))
+    together = np.concatenate(splits)
+    if len(together):
+        _write_directories(starts, together, writer)
 
 
 def _write_blocks(layout: Layout, starts: U64, entries: Entries, writer: StateWriter) -> U64:
@@ -113,7 +145,7 @@ def apply_piece(state: StateReader, piece: Piece, writer: StateWriter) -> None:
     writer.delete_range(SEEN, piece.start, piece.end)
     for key, value in piece.entries:
         writer.put(SEEN, key, value)
-    low = start_of(piece.start)
+    low = start_of(piece.start.ljust(8, b"\0"))
     repository = repository_of_key(low)
     if low == first_key(repository):
         return

@@ -1,19 +1,21 @@
 """Known URLs as they stand in the state: the family ``seen``, drawn as bytes.
 
-    key      | start 8, big-endian | kind 1 |
+    key      | start 8, big-endian | kind 1 |                block or directory
+             | region's first key 8 | kind 1 | number 4 |     run, big-endian
 
-    kind 0   | start 8 | ...                              directory: starts of all blocks of a repository but its first, ascending
-    kind 1   | key 8 | ... | check 4 | ... | facts 4 | ...   delta: what was added or changed since the block was written
+    kind 0   | start 8 | ...                                 directory: starts of all blocks of a repository but its first, ascending
+    kind 1   | key 8 | ... | check 4 | ... | facts 4 | ...   run: what one checkpoint added or changed in a region
     kind 2   the same                                        block: n keys, n checks, n facts; n = length / 16
 
 Numbers within values are little-endian. A block holds the URLs from its start up to the next block's; a repository's first block
 starts at its first possible key, every other one at the key that was its first when it came to be. A repository's directory stands
-under the start of its first block, and is left out while that is the only one. A block or delta that is not there is empty.
+under the start of its first block, and is left out while that is the only one. A block that is not there is empty.
 
-Small servers share blocks. A delta is rewritten instead of its block until it is larger than ``delta_entries``; then it is merged into
-the block, which is cut into equal parts when it is larger than ``block_entries``. Both decisions look at the block and its delta
-alone. The state of a repository's blocks below any start is therefore a function of what was put there, whatever stands above: that
-is what lets a restore from the middle of the log arrive at the same bytes.
+Small servers share blocks. A region is sixteen repositories. What a checkpoint adds stands in one run for each region, the later one
+counting where two speak of a URL, until the owner of the partition says in the log which ranges of keys are folded into their blocks
+(recent.py); what is left of the region's runs is then written as one. A block that grew larger than ``block_entries`` is cut into
+equal parts. All of this looks at a region's runs and at single blocks alone: that is what lets a restore from the middle of the log
+arrive at the same bytes.
 """
 
 from collections.abc import Sequence
@@ -25,29 +27,24 @@ from msgspec import Struct
 from gregor.errors import CorruptState
 from gregor.state.store import StateReader
 from streams.frontier.uniqueness.entries import ENTRY_BYTES, Entries, join_parts
-from streams.frontier.uniqueness.keys import U64, Order, first_key, repositories_of
+from streams.frontier.uniqueness.keys import U64, Order, first_key, first_key_of_region, repositories_of
 
 SEEN: Final = "seen"
 WHOLE: Final = 8
-"""Length of the key prefix that a snapshot piece never cuts: a block, its delta and a directory travel together."""
+"""Length of the key prefix that a snapshot piece never cuts: a region's runs travel together, with its first directory and block."""
 DIRECTORY: Final = b"\0"
-DELTA: Final = b"\1"
+RUN: Final = b"\1"
 BLOCK: Final = b"\2"
-"""After its delta: RocksDB ends a data block behind the first value that fills it, so that both are had by one read."""
 
 _START: Final = np.dtype("<u8")
 _NAME: Final = np.dtype(">u8")
 
 
 class Layout(Struct, frozen=True):
-    """Sizes that decide when blocks are written and cut; live and restore must use the same."""
+    """Sizes that decide when blocks are cut; live and restore must use the same."""
 
     block_entries: int = 1024
-    """At most 16 KB. At 20 million stored URLs batches of 10,000 read 3.0 KB a URL (with 4096 entries 9.2 KB) in the same processor
-    time; batches of a million are faster with larger blocks."""
-    delta_entries: int = 128
-    """An eighth: a stray change rewrites half of this on average, and a block is rewritten after so many changes; larger deltas
-    make the first more expensive than they save of the second."""
+    """At most 16 KB: what a stray URL costs to read when its block is not in memory."""
 
     def parts(self, entries: int) -> int:
         """Into how many blocks so many entries are cut; each is then three quarters full at the most."""
@@ -64,8 +61,22 @@ def start_of(key: bytes) -> int:
     return int.from_bytes(key[:8], "big")
 
 
+def run_key(region: int, number: int) -> bytes:
+    return first_key_of_region(region).to_bytes(8, "big") + RUN + number.to_bytes(4, "big")
+
+
+def number_of_run(key: bytes) -> int:
+    return int.from_bytes(key[9:13], "big")
+
+
+def read_runs(state: StateReader, region: int) -> list[tuple[bytes, bytes]]:
+    """The runs of a region, the oldest first."""
+    name = first_key_of_region(region).to_bytes(8, "big")
+    return list(state.scan(SEEN, name + RUN, name + BLOCK))
+
+
 def read_entries(values: Sequence[bytes | None]) -> Entries:
-    """Blocks or deltas in key order, as one; what is not there is empty."""
+    """Packed entries, one value after the other; what is not there is empty."""
     parts = [value for value in values if value]
     if any(len(part) % ENTRY_BYTES for part in parts):
         raise CorruptState("a block of known URLs has a length that is no multiple of 16 bytes")

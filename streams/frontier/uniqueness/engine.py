@@ -2,32 +2,23 @@
 
     check     any number of batches; what one admits, the next one knows
     deltas    everything since the last checkpoint, as changelog records
-    committed the records are applied to the state: forget what was pending, learn of splits
+    committed the records are applied to the state: what was pending is recent, learn of splits
     aborted   nothing happened: forget what was pending
 
-The engine writes nothing; it reads the state as of the last checkpoint. In memory it keeps what is pending, eight bytes for each block,
-and a bounded cache of blocks.
+The engine writes nothing; it reads the state as of the last checkpoint. In memory it keeps what is pending, a bounded number of recent
+entries, 24 bytes for each block, and a bounded cache of blocks. A URL is looked for in this order, the newest first.
 """
 
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from gregor.state.packed import Mutation
 from gregor.state.store import StateReader
-from streams.frontier.uniqueness.blocks import (
-    BLOCK,
-    DELTA,
-    SEEN,
-    names,
-    read_starts,
-    start_of,
-    touched_blocks,
-)
+from streams.frontier.uniqueness.blocks import BLOCK, SEEN, names, read_starts, touched_blocks, unique_repositories
 from streams.frontier.uniqueness.cache import BlockCache
-from streams.frontier.uniqueness.deltas import pack_entries
+from streams.frontier.uniqueness.deltas import Logged, Ranges, pack_entries
 from streams.frontier.uniqueness.entries import Entries, find, merge, no_entries
 from streams.frontier.uniqueness.facts import (
     COUNT_UNIT,
@@ -47,9 +38,9 @@ from streams.frontier.uniqueness.keys import (
     arrange,
     keys_of,
     repositories_of,
-    repository_of_key,
     run_starts,
 )
+from streams.frontier.uniqueness.recent import RECENT_ENTRIES, Decision, Recent
 from streams.frontier.uniqueness.search import Mask, Shelf
 
 _CHUNK: Final = 256
@@ -88,30 +79,34 @@ class Checked(Struct, frozen=True):
 class Engine:
     """Uniqueness of one partition's URLs."""
 
-    def __init__(self, state: StateReader, count_unit: int = COUNT_UNIT, cache_bytes: int = CACHE_BYTES) -> None:
-        self._cache = BlockCache(state, cache_bytes)
+    def __init__(
+        self,
+        state: StateReader,
+        count_unit: int = COUNT_UNIT,
+        cache_bytes: int = CACHE_BYTES,
+        recent_entries: int = RECENT_ENTRIES,
+    ) -> None:
+        self._state = state
         self._count_unit = count_unit
-        self._starts = read_starts(self._cache, range(REPOSITORIES))
+        self._cache = BlockCache(read_starts(state, range(REPOSITORIES)), cache_bytes)
+        self._recent = Recent(state, recent_entries)
         self._pending = no_entries()
-
-    @property
-    def reader(self) -> StateReader:
-        """The state as of the last checkpoint, through the cache: what ``apply`` may read from instead of the state itself."""
-        return self._cache
+        self._decision: Decision | None = None
 
     @property
     def blocks(self) -> int:
         """Blocks that the partition has; empty repositories count as one each."""
-        return len(self._starts)
+        return len(self._cache.starts)
+
+    @property
+    def recent(self) -> int:
+        """Entries that wait for their blocks."""
+        return len(self._recent)
 
     @property
     def pending(self) -> int:
         """URLs admitted or changed since the last checkpoint."""
         return len(self._pending)
-
-    def blocks_of_repositories(self) -> npt.NDArray[np.int64]:
-        """For each repository the number of its blocks: what a read of all of it costs."""
-        return np.bincount(repositories_of(self._starts).astype(np.intp), minlength=REPOSITORIES)
 
     def check(self, batch: Found, salt: int = 0) -> Checked:
         """Which URLs are new; they are known from now on. Facts of those that wait are improved by what was found.
@@ -165,60 +160,76 @@ class Engine:
 
     def deltas(self) -> list[Mutation]:
         """What must be logged for everything since the last checkpoint."""
-        return pack_entries(self._pending)
+        if not len(self._pending):
+            return []
+        self._decision = self._recent.decide(self._pending, self._cache.starts)
+        return pack_entries(Logged(self._pending, self._decision.number, self._decision.ranges))
 
     def committed(self) -> None:
         """What ``deltas`` gave is in the state."""
-        if not len(self._pending):
+        if self._decision is None:
             return
-        touched, _ = touched_blocks(self._starts, self._pending.keys)
-        self._pending = no_entries()
-        rewritten = self._cache.changed(names(self._starts[touched]))
-        self._learn_splits(sorted({repository_of_key(start_of(prefix)) for prefix in rewritten}))
+        decision, pending = self._decision, self._pending
+        self._decision, self._pending = None, no_entries()
+        self._recent.committed(pending, decision)
+        if len(decision.ranges):
+            self._learn_splits(decision.ranges)
 
-    def _learn_splits(self, repositories: list[int]) -> None:
-        """Blocks of these repositories may have been split."""
-        fresh = read_starts(self._cache, repositories)
+    def _learn_splits(self, folded: Ranges) -> None:
+        """Blocks in these ranges are written anew, and may have been split."""
+        before = self._cache.starts
+        repositories = unique_repositories(before[folded.hold(before)])
         changed = np.zeros(REPOSITORIES, dtype=np.bool_)
         changed[repositories] = True
-        gone = changed[repositories_of(self._starts).astype(np.intp)]
-        if np.count_nonzero(gone) != len(fresh):
-            self._starts = np.sort(np.concatenate((self._starts[~gone], fresh)))
+        kept = before[~changed[repositories_of(before).astype(np.intp)]]
+        starts = np.sort(np.concatenate((kept, read_starts(self._state, repositories))))
+        self._cache.changed(starts, folded.hold(starts))
 
     def aborted(self) -> None:
         """Nothing since the last checkpoint has happened."""
-        self._pending = no_entries()
+        self._pending, self._decision = no_entries(), None
 
     def _pend(self, entries: Entries) -> None:
         self._pending = merge(self._pending, entries)
 
     def _look_up(self, keys: U64, checks: U32) -> tuple[Mask, U32]:
         """Of sorted URLs: which are known, and their facts (0 where not)."""
-        at, known = find(self._pending, keys, checks)
-        facts = np.zeros(len(keys), dtype=np.uint32)
-        if not known.any():
-            self._look_up_blocks(keys, checks, known, facts)
-            return known, facts
-        facts[known] = self._pending.facts[at[known]]
-        rest = np.flatnonzero(~known)
-        if len(rest):
-            rest_known, rest_facts = np.zeros(len(rest), dtype=np.bool_), np.zeros(len(rest), dtype=np.uint32)
-            self._look_up_blocks(keys[rest], checks[rest], rest_known, rest_facts)
-            known[rest], facts[rest] = rest_known, rest_facts
+        known, facts = np.zeros(len(keys), dtype=np.bool_), np.zeros(len(keys), dtype=np.uint32)
+        rest: Order = np.arange(len(keys))
+        for layer in (self._pending, *self._recent.layers):
+            at, found = find(layer, keys, checks)
+            if found.any():
+                here = rest[found]
+                known[here], facts[here] = True, layer.facts[at[found]]
+                others = ~found
+                keys, checks, rest = keys[others], checks[others], rest[others]
+        found_at, found_facts = self._look_up_blocks(keys, checks)
+        here = rest[found_at]
+        known[here], facts[here] = True, found_facts
         return known, facts
 
-    def _look_up_blocks(self, keys: U64, checks: U32, known: Mask, facts: U32) -> None:
-        """Fill in what the state says of sorted URLs, chunk after chunk in key order."""
+    def _look_up_blocks(self, keys: U64, checks: U32) -> tuple[Order, U32]:
+        """Of sorted URLs: which are in blocks (as indexes), and their facts."""
         self._cache.next_batch()
-        touched, bounds = touched_blocks(self._starts, keys)
-        prefixes = names(self._starts[touched])
-        for at in range(0, len(touched), _CHUNK):
-            chunk = prefixes[at : at + _CHUNK]
-            wanted = slice(int(bounds[at]), int(bounds[at + len(chunk)]))
-            shelf = Shelf(self._cache.get_many(SEEN, [prefix + kind for prefix in chunk for kind in (BLOCK, DELTA)]))
-            blocks = np.repeat(np.arange(0, 2 * len(chunk), 2), np.diff(bounds[at : at + len(chunk) + 1]))
-            # A delta's facts are newer than its block's.
-            for parts in (blocks, blocks + 1):
-                found, found_facts = shelf.find(parts, keys[wanted], checks[wanted])
-                known[wanted][found] = True
-                facts[wanted][found] = found_facts
+        blocks, bounds = touched_blocks(self._cache.starts, keys)
+        sizes = np.diff(bounds)
+        held = self._cache.held(blocks)
+        here = np.flatnonzero(np.repeat(held, sizes))
+        at, facts = self._cache.find(np.repeat(blocks[held], sizes[held]), keys[here], checks[here])
+        found, found_facts = [here[at]], [facts]
+        missing = np.flatnonzero(~held)
+        for begin in range(0, len(missing), _CHUNK):
+            chunk = missing[begin : begin + _CHUNK]
+            wanted = np.repeat(bounds[chunk] - np.cumsum(sizes[chunk]) + sizes[chunk], sizes[chunk])
+            wanted += np.arange(len(wanted))
+            at, facts = self._read(blocks[chunk], sizes[chunk], keys[wanted], checks[wanted])
+            found.append(wanted[at])
+            found_facts.append(facts)
+        return np.concatenate(found), np.concatenate(found_facts)
+
+    def _read(self, blocks: Order, sizes: Order, keys: U64, checks: U32) -> tuple[Order, U32]:
+        """The same for blocks that are not held; ``sizes`` says how many of the URLs each one may have."""
+        values = self._state.get_many(SEEN, [name + BLOCK for name in names(self._cache.starts[blocks])])
+        found = Shelf(values).find(np.repeat(np.arange(len(blocks)), sizes), keys, checks)
+        self._cache.hold(blocks, values)
+        return found

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streams.frontier.uniqueness.facts import U32
-from streams.frontier.uniqueness.keys import U64, Order
+from streams.frontier.uniqueness.keys import U64, Order, arrange, run_starts
 
 ENTRY_BYTES: Final = 16
 _KEY: Final = np.dtype("<u8")
@@ -114,6 +114,14 @@ def merge(entries: Entries, others: Entries) -> Entries:
     merged.checks[old], merged.checks[to] = entries.checks, added.checks
     merged.facts[old], merged.facts[to] = old_facts, added.facts
     return merged
+
+
+def newest(entries: Entries) -> Entries:
+    """Entries in any order and any number of times, sorted; of several for one URL the last one counts."""
+    order = arrange(entries.keys, entries.checks)
+    ordered = entries[order]
+    first = run_starts(ordered.keys, ordered.checks)
+    return ordered if len(first) == len(ordered) else ordered[np.append(first[1:], len(ordered)) - 1]
 
 
 def ascending(entries: Entries) -> bool:

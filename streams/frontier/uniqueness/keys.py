@@ -26,7 +26,10 @@ Order = npt.NDArray[np.intp]
 
 REPOSITORY_BITS: Final = 12
 REPOSITORIES: Final = 1 << REPOSITORY_BITS
+REGIONS: Final = 256
+"""Of sixteen repositories each: what a checkpoint adds is written region by region."""
 _BELOW: Final = np.uint64(64 - REPOSITORY_BITS)
+_BELOW_REGION: Final = np.uint64(56)
 _REPOSITORY: Final = np.uint64(REPOSITORY_BITS)
 
 
@@ -47,6 +50,14 @@ def repository_of_key(key: int) -> int:
 
 def first_key(repository: int) -> int:
     return repository << int(_BELOW)
+
+
+def regions_of(keys: U64) -> U64:
+    return keys >> _BELOW_REGION
+
+
+def first_key_of_region(region: int) -> int:
+    return region << int(_BELOW_REGION)
 
 
 def arrange(keys: U64, checks: U32) -> Order:

@@ -1,8 +1,6 @@
-"""Finding few URLs in each of many packed blocks, without taking the blocks apart.
+"""Finding URLs in packed blocks that lie in one buffer, without taking the blocks apart.
 
-Blocks lie one after the other in one buffer, and every URL is searched in its own block; all searches take their steps together. A
-stray URL costs one copy of its block into the buffer and a dozen steps, where splitting the block into columns would cost more than
-the search.
+Every URL is searched in its own block; all searches take their steps together.
 """
 
 from collections.abc import Sequence
@@ -18,37 +16,33 @@ from streams.frontier.uniqueness.keys import U64, Order
 Mask = npt.NDArray[np.bool_]
 
 
-class Shelf:
-    """Packed blocks, each as | keys 8n | checks 4n | facts 4n |, one after the other."""
+class Buffer:
+    """Bytes that hold packed blocks, each as | keys 8n | checks 4n | facts 4n |, at multiples of an entry's size."""
 
-    def __init__(self, values: Sequence[bytes | None]) -> None:
-        """A block that is not there is empty."""
-        parts = [value or b"" for value in values]
-        lengths = np.fromiter(map(len, parts), np.intp, len(parts))
-        if (lengths % ENTRY_BYTES).any():
-            raise CorruptState("a block of known URLs has a length that is no multiple of 16 bytes")
-        buffer = b"".join(parts)
-        self._counts = lengths // ENTRY_BYTES
-        self._at = (np.cumsum(lengths) - lengths) // ENTRY_BYTES
-        self._keys = np.frombuffer(buffer, "<u8")
-        self._words = np.frombuffer(buffer, "<u4")
+    def __init__(self, raw: bytes | npt.NDArray[np.uint8]) -> None:
+        self._keys = np.frombuffer(raw, "<u8")
+        self._words = np.frombuffer(raw, "<u4")
 
-    def find(self, blocks: Order, keys: U64, checks: U32) -> tuple[Order, U32]:
-        """Which of the URLs are there (as indexes), and their facts; ``blocks`` says in which block each one would be."""
-        rest = np.flatnonzero(self._counts[blocks])
-        blocks, wanted = blocks[rest], keys[rest]
-        begin, count = self._at[blocks] * 2, self._counts[blocks]
-        at = self._lower_bound(begin, count, wanted)
-        there = (at < begin + count) & (self._keys[np.minimum(at, len(self._keys) - 1)] == wanted)
+    def find(self, at: Order, counts: Order, keys: U64, checks: U32) -> tuple[Order, U32]:
+        """Which of the URLs are there (as indexes), and their facts.
+
+        ``at`` says where the block begins in which each one would be, in entries, ``counts`` how many entries it has.
+        """
+        rest = np.flatnonzero(counts)
+        begin, count, wanted = at[rest] * 2, counts[rest], keys[rest]
+        place = self._lower_bound(begin, count, wanted)
+        there = (place < begin + count) & (self._keys[np.minimum(place, len(self._keys) - 1)] == wanted)
         hits = np.flatnonzero(there)
-        rest, at, begin, count = rest[hits], at[hits], begin[hits], count[hits]
+        rest, place, begin, count = rest[hits], place[hits], begin[hits], count[hits]
         # | begin | count keys | : checks follow the keys, in words of half the size
-        check_at = at - begin + 2 * (begin + count)
+        check_at = place - begin + 2 * (begin + count)
         same = self._words[check_at] == checks[rest]
         if not same.all():
             collided = np.flatnonzero(~same)
             some = rest[collided]
-            moved, found = self._among_equal(at[collided], begin[collided], count[collided], keys[some], checks[some])
+            moved, found = self._among_equal(
+                place[collided], begin[collided], count[collided], keys[some], checks[some]
+            )
             check_at[collided] += moved
             same[collided] = found
         return rest[same], self._words[(check_at + count)[same]]
@@ -81,3 +75,20 @@ class Shelf:
         inside = low < end
         found = inside & (self._words[np.where(inside, base + low, 0)] == checks)
         return low - at, found
+
+
+class Shelf:
+    """Packed blocks, one after the other; a block that is not there is empty."""
+
+    def __init__(self, values: Sequence[bytes | None]) -> None:
+        parts = [value or b"" for value in values]
+        lengths = np.fromiter(map(len, parts), np.intp, len(parts))
+        if (lengths % ENTRY_BYTES).any():
+            raise CorruptState("a block of known URLs has a length that is no multiple of 16 bytes")
+        self._buffer = Buffer(b"".join(parts))
+        self.counts = lengths // ENTRY_BYTES
+        self._at = np.cumsum(self.counts) - self.counts
+
+    def find(self, blocks: Order, keys: U64, checks: U32) -> tuple[Order, U32]:
+        """Which of the URLs are there (as indexes), and their facts; ``blocks`` says in which block each one would be."""
+        return self._buffer.find(self._at[blocks], self.counts[blocks], keys, checks)

@@ -12,9 +12,9 @@ from gregor.state.store import Store
 from schemas.changelog import Checkpoint
 from streams.frontier.uniqueness.blocks import Layout
 from streams.frontier.uniqueness.engine import Checked, Engine, Found
-from streams.frontier.uniqueness.state import FAMILIES, LiveReaders, uniqueness_state
+from streams.frontier.uniqueness.state import FAMILIES, uniqueness_state
 
-SMALL = Layout(block_entries=6, delta_entries=2)
+SMALL = Layout(block_entries=6)
 Log = list[tuple[int, bytes | None]]
 Row = tuple[int, int, int, int, int]
 """Server hash, fingerprint, depth, priority, count."""
@@ -34,12 +34,20 @@ def found(rows: Sequence[Row]) -> Found:
 class Partition:
     """``log`` is what a broker would hold; ``first`` the offset it begins at once it was truncated."""
 
-    def __init__(self, folder: Path, layout: Layout = SMALL, count_unit: int = 1, cache_bytes: int = 4000) -> None:
-        """The cache has room for a dozen values, so that they come and go."""
+    def __init__(
+        self,
+        folder: Path,
+        layout: Layout = SMALL,
+        count_unit: int = 1,
+        cache_bytes: int = 4000,
+        recent_entries: int = 20,
+    ) -> None:
+        """The cache has room for some dozen blocks, so that they come and go; few entries wait for theirs."""
         self.folder = folder
         self.layout = layout
         self.count_unit = count_unit
         self.cache_bytes = cache_bytes
+        self.recent_entries = recent_entries
         self.log: Log = []
         self._open()
 
@@ -47,15 +55,13 @@ class Partition:
         options = StoreOptions(block_cache_bytes=1 << 20, write_buffer_bytes=1 << 20, memtable_bytes=1 << 18)
         self.store = Store(self.folder, FAMILIES, SharedMemory(options))
         identity = Identity(cluster="c", topic="t", crawl="x", partition=0)
-        self.readers = LiveReaders()
-        self.replica = Replica.open(self.store, uniqueness_state(self.layout, self.readers), identity)
+        self.replica = Replica.open(self.store, uniqueness_state(self.layout), identity)
         self.state = self.replica.reader
         self.begin()
 
     def begin(self) -> None:
-        """An engine on the state as it is; what is applied from now on is read through its cache."""
-        self.engine = Engine(self.state, self.count_unit, self.cache_bytes)
-        self.readers.attach(self.state, self.engine.reader)
+        """An engine on the state as it is."""
+        self.engine = Engine(self.state, self.count_unit, self.cache_bytes, self.recent_entries)
 
     def check(self, rows: Sequence[Row]) -> Checked:
         return self.engine.check(found(rows))
@@ -86,7 +92,6 @@ class Partition:
 def restored(folder: Path, log: Log, layout: Layout = SMALL) -> Partition:
     """A partition made from nothing but a log."""
     partition = Partition(folder, layout)
-    partition.readers.detach(partition.state)
     partition.replica.replay(log, log[-1][0] + 1 if log else 0)
     partition.begin()
     return partition

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streams.frontier.uniqueness.blocks import RUN
 from streams.frontier.uniqueness.facts import Facts, UrlState
 from tests.streams.uniqueness.partition import Partition, Row, found, restored
 
@@ -69,9 +70,9 @@ class Model:
 
 
 @contextmanager
-def partition(cache_bytes: int = 4000) -> Iterator[Partition]:
+def partition(cache_bytes: int = 4000, recent_entries: int = 20) -> Iterator[Partition]:
     with tempfile.TemporaryDirectory() as folder:
-        opened = Partition(Path(folder) / "live", cache_bytes=cache_bytes)
+        opened = Partition(Path(folder) / "live", cache_bytes=cache_bytes, recent_entries=recent_entries)
         try:
             yield opened
         finally:
@@ -114,9 +115,11 @@ def play(live: Partition, model: Model, script: list[tuple[str, object]]) -> Non
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(steps, max_size=25), st.sampled_from([0, 1000, 4000, 1 << 20]))
-def test_any_sequence_of_steps_agrees_with_a_dictionary(script: list[tuple[str, object]], cache_bytes: int) -> None:
-    with partition(cache_bytes) as live:
+@given(st.lists(steps, max_size=25), st.sampled_from([0, 300, 1000, 1 << 20]), st.sampled_from([0, 20, 100, 10_000]))
+def test_any_sequence_of_steps_agrees_with_a_dictionary(
+    script: list[tuple[str, object]], cache_bytes: int, recent_entries: int
+) -> None:
+    with partition(cache_bytes, recent_entries) as live:
         model = Model()
         play(live, model, script)
         expect_same(live, model.pending)
@@ -125,9 +128,11 @@ def test_any_sequence_of_steps_agrees_with_a_dictionary(script: list[tuple[str, 
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(steps, min_size=5, max_size=40))
-def test_a_restore_from_the_truncated_log_is_the_live_state_byte_for_byte(script: list[tuple[str, object]]) -> None:
-    with partition() as live:
+@given(st.lists(steps, min_size=5, max_size=40), st.sampled_from([0, 20, 100]))
+def test_a_restore_from_the_truncated_log_is_the_live_state_byte_for_byte(
+    script: list[tuple[str, object]], recent_entries: int
+) -> None:
+    with partition(recent_entries=recent_entries) as live:
         model = Model()
         play(live, model, script)
         live.engine.aborted()
@@ -230,4 +235,34 @@ def test_repetitions_in_units_are_right_on_average(tmp_path: Path) -> None:
     counted = Facts(packed).count.astype(int) * 8
     assert abs(counted.mean() - 40) < 0.5
     assert counted.min() < 40 < counted.max()
+    live.close()
+
+
+def test_a_large_server_is_folded_in_parts_and_restored_byte_for_byte(tmp_path: Path) -> None:
+    live = Partition(tmp_path / "live", cache_bytes=1 << 20, recent_entries=1 << 20)
+    prints = np.random.default_rng(4).integers(0, 2**64, 110_000, dtype=np.uint64)
+    for part in (prints[:70_000], prints[70_000:]):
+        assert live.check([(77, int(f), 1, 0, 1) for f in part]).new.all()
+        live.commit()
+    assert live.engine.blocks > 4096 + 10_000
+    assert 10_000 < live.engine.recent < 35_000
+    copy = restored(tmp_path / "copy", live.truncated_log())
+    assert copy.contents() == live.contents()
+    for one in (live, copy):
+        assert not one.check([(77, int(f), 1, 0, 1) for f in prints]).new.any()
+        one.close()
+
+
+def test_a_region_of_many_small_checkpoints_is_folded_before_its_runs_outgrow_a_piece(tmp_path: Path) -> None:
+    live = Partition(tmp_path / "live", recent_entries=1 << 20)
+    for fingerprint in range(50):
+        live.check([(77, fingerprint << 20, 1, 0, 1)])
+        live.commit()
+    assert (live.engine.recent, live.engine.blocks) == (50, 4096)
+    live.restart()
+    assert live.engine.recent == 50
+    live.check([(77, fingerprint << 20, 1, 0, 1) for fingerprint in range(50, 33_000)])
+    live.commit()
+    assert live.engine.recent == 0
+    assert [key for key in live.contents()["seen"] if key[8:9] == RUN] == []
     live.close()

@@ -7,8 +7,15 @@ from hypothesis import strategies as st
 
 from gregor.url.fingerprint import false_seen_probability, repository_of, server_hash
 from schemas.codec import Undecodable
-from streams.frontier.uniqueness.deltas import RECORD_ENTRIES, pack_entries, unpack_entries
-from streams.frontier.uniqueness.entries import Entries
+from streams.frontier.uniqueness.deltas import (
+    RECORD_ENTRIES,
+    Logged,
+    Ranges,
+    no_ranges,
+    pack_entries,
+    unpack_entries,
+)
+from streams.frontier.uniqueness.entries import Entries, newest
 from streams.frontier.uniqueness.keys import arrange, keys_of, repositories_of, run_starts
 
 numbers = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2, 3, 2**20, 2**63, 2**64 - 1, 2**64 - 2]))
@@ -48,17 +55,41 @@ def _entries(size: int) -> Entries:
 
 def test_logged_entries_come_back_from_few_records() -> None:
     entries = _entries(RECORD_ENTRIES + 5)
-    records = pack_entries(entries)
+    ranges = Ranges(np.array([0, 7], np.uint64), np.array([5, 2**64 - 1], np.uint64))
+    records = pack_entries(Logged(entries, 77, ranges))
     assert len(records) == 2
-    assert all(len(record.delta) <= 512 * 1024 + 8 for record in records)
+    assert all(len(record.delta) <= 512 * 1024 + 64 for record in records)
     back = unpack_entries([record.delta for record in records])
-    assert (back.keys == entries.keys).all()
-    assert (back.facts == entries.facts).all()
+    assert (back.entries.keys == entries.keys).all()
+    assert (back.entries.facts == entries.facts).all()
+    assert back.number == 77
+    assert (back.ranges.lows.tolist(), back.ranges.highs.tolist()) == ([0, 7], [5, 2**64 - 1])
 
 
 def test_a_damaged_record_is_refused() -> None:
-    good = pack_entries(_entries(3))[0].delta
-    unsorted = good[:8] + good[16:24] + good[8:16] + good[24:]
+    good = pack_entries(Logged(_entries(3), 1, no_ranges()))[0].delta
+    unsorted = good[:12] + good[20:28] + good[12:20] + good[28:]
     for damaged in (good[:-1], good[:5], b"S" + good[1:], unsorted):
         with pytest.raises(Undecodable):
             unpack_entries([damaged])
+
+
+@given(st.lists(st.integers(0, 60), max_size=40), st.lists(st.integers(0, 30), max_size=12, unique=True))
+def test_ranges_hold_what_lies_between_their_ends(keys: list[int], edges: list[int]) -> None:
+    """Edges in pairs are ranges; the last one may reach up to the last key there is."""
+    pairs = list(zip(*[iter(sorted(edges))] * 2, strict=False))
+    ranges = Ranges(np.array([low for low, _ in pairs], np.uint64), np.array([high for _, high in pairs], np.uint64))
+    held = ranges.hold(np.array(sorted(keys), np.uint64))
+    assert held.tolist() == [any(low <= key <= high for low, high in pairs) for key in sorted(keys)]
+
+
+def test_of_several_entries_for_one_url_the_last_counts() -> None:
+    entries = Entries(
+        np.array([5, 3, 5, 5], np.uint64), np.array([1, 1, 2, 1], np.uint32), np.arange(4, dtype=np.uint32)
+    )
+    kept = newest(entries)
+    assert list(zip(kept.keys.tolist(), kept.checks.tolist(), kept.facts.tolist(), strict=True)) == [
+        (3, 1, 1),
+        (5, 1, 3),
+        (5, 2, 2),
+    ]

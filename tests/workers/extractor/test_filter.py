@@ -42,7 +42,7 @@ def test_a_url_is_sent_once_and_its_repeats_are_counted() -> None:
     known = small()
     assert sent(known, "/a", "/b") == ["/a", "/b"]
     assert sent(known, "/a") == []
-    assert [(entry.path, times) for entry, times in known.committed()] == [("/a", 1)]
+    assert [(entry.path, times) for entry, times in known.committed().items()] == [("/a", 1)]
     assert sent(known, "/b", "/c") == ["/c"]
 
 

@@ -11,7 +11,7 @@ whole group comes back with it (lists.py); what is nowhere is new, and is sent. 
 - Everything else (eviction, a crash, an emptied store) only forgets.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from workers.extractor.filter.entries import FRESH, PENDING, VISITING, Entry, GroupKey
@@ -27,7 +27,7 @@ class UrlFilter:
         self.counts: Final = FilterCounts()
         self.lists: Final = Lists(settings, store, self.counts)
         self._pending: list[Entry] = []
-        self._met: list[tuple[Entry, int]] = []
+        self._met: dict[Entry, int] = {}
         self._nearer: list[Entry] = []
 
     @property
@@ -49,7 +49,7 @@ class UrlFilter:
             self.counts.sent += 1
             return True
         if entry.near or not near:
-            self.hit(entry)
+            self.hits((entry,))
             return False
         # Not to leave the memory before the transaction is settled: the store must not say what may be dropped.
         entry.state = PENDING
@@ -58,12 +58,14 @@ class UrlFilter:
         self.counts.sent_nearer += 1
         return True
 
-    def hit(self, entry: Entry) -> None:
-        """The same for an entry that is ``near``, and so known for certain."""
-        if entry.heat < HOTTEST:
-            entry.heat += 1
-        self._met.append((entry, entry.times))
-        self.counts.hits += 1
+    def hits(self, entries: Sequence[Entry]) -> None:
+        """The same for entries that are ``near``, and so known for certain."""
+        met = self._met
+        for entry in entries:
+            if entry.heat < HOTTEST:
+                entry.heat += 1
+            met[entry] = met.get(entry, 0) + entry.times
+        self.counts.hits += len(entries)
 
     def forget(self, entry: Entry) -> None:
         """A FRESH entry that is not to be sent after all."""
@@ -85,17 +87,17 @@ class UrlFilter:
         if self._capacity:
             self.lists.visited(scheme, server, path)
 
-    def committed(self) -> list[tuple[Entry, int]]:
+    def committed(self) -> Mapping[Entry, int]:
         """What was sent is known from now on; gives the URLs that were met again, and how often."""
         for entry in (*self._pending, *self._nearer):
             if entry.state == PENDING:
                 entry.state = VISITING
                 entry.stored = False
         met = self._met
-        for entry, times in met:
+        for entry, times in met.items():
             entry.repeats += times
             entry.stored = False
-        self._pending, self._met, self._nearer = [], [], []
+        self._pending, self._met, self._nearer = [], {}, []
         self.end_page()
         return met
 
@@ -108,7 +110,7 @@ class UrlFilter:
             if entry.state == PENDING:
                 entry.state = VISITING
                 entry.near = False
-        self._pending, self._met, self._nearer = [], [], []
+        self._pending, self._met, self._nearer = [], {}, []
 
     def clear(self) -> None:
         """Forget everything but what is pending."""

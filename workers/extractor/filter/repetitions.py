@@ -1,6 +1,6 @@
 """How often known URLs were met: gathered here, and sent to the frontier as one record for each server now and then."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from schemas.discovered import Discovered
@@ -24,11 +24,11 @@ class Repetitions:
         self.lost = 0
         """Repetitions that no report named: there were too many URLs."""
 
-    def add(self, met: list[tuple[Entry, int]]) -> None:
+    def add(self, met: Mapping[Entry, int]) -> None:
         if not self._interval_ms:
             return
         gathered = self._gathered
-        for entry, times in met:
+        for entry, times in met.items():
             if not entry.near:
                 # It was refused for its distance, and a report must not bring it in.
                 continue

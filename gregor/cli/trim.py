@@ -1,0 +1,74 @@
+"""`gregor trim`: delete from the topics what every reader has passed."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.status import table
+from gregor.cli.target import bootstrap_option, folder_option, json_option, now_ms, opened
+from gregor.pipeline.operate.commands import trim_of
+from gregor.pipeline.operate.status import stages_of
+from gregor.pipeline.operate.trimming import TRIMMABLE, TopicPlan, places, plan, readers_of
+
+HOUR_MS = 3_600_000
+
+
+@click.command(short_help="Delete what every reader has passed.")
+@folder_option
+@bootstrap_option
+@click.option("--topic", "topics", multiple=True, metavar="TOPIC", help=f"Only these: {', '.join(TRIMMABLE)}.")
+@click.option(
+    "--keep-hours",
+    type=click.FloatRange(0),
+    default=168.0,
+    show_default=True,
+    help="Keep what is younger, for replays and `gregor explain`.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@json_option
+@pass_settings
+def trim(
+    settings: Settings,
+    folder: Path | None,
+    bootstrap: str | None,
+    topics: tuple[str, ...],
+    keep_hours: float,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Delete from the crawl's topics what every reader has passed and what is older than --keep-hours.
+
+    The crawl needs none of it to go on, also after a crash. What goes is lost to `gregor explain` and to replays. Never touched: the
+    changelog, control, archive, items and dead letters.
+
+    \b
+    Examples:
+      gregor trim --folder docs --dry-run
+      gregor trim --folder docs --keep-hours 24
+      gregor --config big.toml trim --topic pages --keep-hours 1
+    """
+    with opened(settings, folder, bootstrap) as access:
+        stages = {spec.name: spec.inputs for spec in stages_of(access.reader)}
+        before_ms = now_ms() - int(keep_hours * HOUR_MS)
+        plans = plan(access.reader, topics or TRIMMABLE, readers_of(stages), before_ms)
+        said = "nothing was deleted: this is what would go" if dry_run else "there is nothing to delete"
+        if not dry_run and any(one.before for one in plans):
+            said = access.send(trim_of(places(plans)))
+    if as_json:
+        document = {"dry_run": dry_run, "keep_hours": keep_hours, "topics": plans, "said": said}
+        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        return
+    click.echo("\n".join(table([("topic", "to go", "about MiB", "stays", "held back by"), *map(_row, plans)])))
+    click.echo(said)
+
+
+def _row(one: TopicPlan) -> tuple[str, str, str, str, str]:
+    return (
+        one.topic,
+        f"{one.records:,}",
+        f"{one.bytes / 2**20:,.2f}",
+        f"{one.kept:,}",
+        ", ".join(one.held_by) or "-",
+    )

@@ -1,0 +1,206 @@
+"""What the topics say of a URL: the one partition of its server, read from end to end, a record at a time.
+
+A record is decoded when it is keyed by the URL's server and its bytes hold the URL's path; of each kind the latest few are kept.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from gregor.pipeline.explain.story import Discoveries, Found, Judgement, Logged, Ordered, Result
+from gregor.transport.port import LogReader, Record
+from gregor.url.canonical import Url
+from gregor.views.counts import added
+from schemas.codec import Undecodable
+from schemas.discovered import Discovered, decode_discovered
+from schemas.fetched import RobotsRules, decode_fetched
+from schemas.schedule import decode_order
+from schemas.verdicts import decode_verdict
+
+T = TypeVar("T")
+
+KEPT: Final = 20
+REASONS: Final = 50
+_ROBOTS: Final = b'"robots"'
+
+
+class Gathered(Struct, frozen=True):
+    """What was logged, and the last robots.txt of the URL's origin."""
+
+    logged: Logged
+    robots: RobotsRules | None
+
+
+def gather(reader: LogReader, url: Url, partition: int) -> Gathered:
+    topics = _Topics(reader, url, partition)
+    verdicts, verdict_count, server_verdicts = topics.verdicts()
+    orders, order_count = topics.orders()
+    results, result_count, robots = topics.results()
+    logged = Logged(
+        discoveries=topics.discoveries(),
+        verdicts=verdicts,
+        verdict_count=verdict_count,
+        server_verdicts=server_verdicts,
+        orders=orders,
+        order_count=order_count,
+        results=results,
+        result_count=result_count,
+        gaps=topics.gaps,
+    )
+    return Gathered(logged, robots)
+
+
+class _Topics:
+    """One pass over each topic."""
+
+    def __init__(self, reader: LogReader, url: Url, partition: int) -> None:
+        self._reader = reader
+        self._url = url
+        self._partition = partition
+        self._key = url.server.encode()
+        # As the path stands within a JSON string.
+        self._path = msgspec.json.encode(url.path)[1:-1]
+        self.gaps: dict[str, int] = {}
+
+    def discoveries(self) -> Discoveries:
+        first: Found | None = None
+        last: Found | None = None
+        records = times = 0
+        kinds: dict[str, int] = {}
+        for record in self._records("discovered", self._path):
+            found = _decoded(decode_discovered, record)
+            if found is None or found.scheme != self._url.scheme or self._url.path not in found.paths:
+                continue
+            times += sum(_counts(found, self._url.path))
+            kinds = added(kinds, {found.kind: 1}, REASONS)
+            if found.kind == "repetition":
+                continue
+            records += 1
+            last = _found(record, found)
+            first = first or last
+        return Discoveries(first=first, last=last, records=records, times=times, kinds=kinds)
+
+    def verdicts(self) -> tuple[list[Judgement], int, dict[str, int]]:
+        named: deque[Judgement] = deque(maxlen=KEPT)
+        count = 0
+        of_server: dict[str, int] = {}
+        for record in self._records("verdicts", b""):
+            verdict = _decoded(decode_verdict, record)
+            if verdict is None:
+                continue
+            of_server = added(of_server, {f"{verdict.kind} by {verdict.reason}": max(0, verdict.count)}, REASONS)
+            if verdict.url == self._url.text:
+                count += 1
+                named.append(
+                    Judgement(
+                        kind=verdict.kind,
+                        reason=verdict.reason,
+                        stage=verdict.stage,
+                        detail=verdict.detail,
+                        decided_ms=verdict.decided_ms,
+                        count=verdict.count,
+                    )
+                )
+        return list(named), count, of_server
+
+    def orders(self) -> tuple[list[Ordered], int]:
+        kept: deque[Ordered] = deque(maxlen=KEPT)
+        count = 0
+        for record in self._records("schedule", self._path):
+            order = _decoded(decode_order, record)
+            if order is None:
+                continue
+            for one in order.urls:
+                if (one.scheme, one.path) == (self._url.scheme, self._url.path):
+                    count += 1
+                    kept.append(
+                        Ordered(
+                            lease=order.lease,
+                            offset=record.offset,
+                            created_ms=order.created_ms,
+                            deadline_ms=order.deadline_ms,
+                            delay_ms=order.delay_ms,
+                            attempt=order.attempt,
+                            visit=one.visit,
+                            urls=len(order.urls),
+                        )
+                    )
+        return list(kept), count
+
+    def results(self) -> tuple[list[Result], int, RobotsRules | None]:
+        kept: deque[Result] = deque(maxlen=KEPT)
+        count = 0
+        robots: RobotsRules | None = None
+        for record in self._records("fetched", b""):
+            value = record.value or b""
+            if self._path not in value and _ROBOTS not in value:
+                continue
+            fetched = _decoded(decode_fetched, record)
+            if fetched is None:
+                continue
+            for rules in fetched.robots:
+                if rules.scheme == self._url.scheme and rules.verdict != "unreachable":
+                    robots = rules
+            for one in fetched.results:
+                if (one.scheme, one.path) == (self._url.scheme, self._url.path):
+                    count += 1
+                    kept.append(
+                        Result(
+                            lease=fetched.lease,
+                            offset=record.offset,
+                            written_ms=record.time_ms,
+                            outcome=one.outcome,
+                            status=one.status,
+                            started_ms=one.started_ms,
+                            total_ms=one.timings.total,
+                            address=one.address,
+                            wire_bytes=one.wire_bytes,
+                            body_bytes=one.body_bytes,
+                            digest=one.digest,
+                            content_type=one.content_type,
+                            location=one.location,
+                            truncated=one.truncated,
+                            detail=one.detail,
+                            worker=fetched.worker,
+                        )
+                    )
+        return list(kept), count, robots
+
+    def _records(self, topic: str, needle: bytes) -> Iterator[Record]:
+        """Records of the URL's server whose value holds the needle. An order may be anywhere by its routing; ours stand with the server."""
+        first, end = self._reader.ends(topic)[self._partition]
+        if first:
+            self.gaps[topic] = first
+        for record in self._reader.read(topic, self._partition, first, end):
+            if record.key == self._key and needle in (record.value or b""):
+                yield record
+
+
+def _decoded(decode: Callable[[bytes | None], T], record: Record) -> T | None:
+    try:
+        return decode(record.value)
+    except Undecodable:
+        return None
+
+
+def _counts(found: Discovered, path: str) -> Iterator[int]:
+    for number, one in enumerate(found.paths):
+        if one == path:
+            yield max(1, found.counts[number]) if found.counts else 1
+
+
+def _found(record: Record, found: Discovered) -> Found:
+    return Found(
+        offset=record.offset,
+        kind=found.kind,
+        referrer=found.referrer,
+        found_ms=found.found_ms,
+        depth=found.depth,
+        hops=found.hops,
+        off_site=found.off_site,
+        redirects=found.redirects,
+        seed=found.seed,
+    )

@@ -1,0 +1,211 @@
+"""How a crawl is doing: what each stage lags behind, what waits and for what, rates and servers folded from its records."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from gregor.pipeline.operate.access import Access
+from gregor.pipeline.operate.pauses import Held, held
+from gregor.pipeline.progress import Look, is_done, look
+from gregor.pipeline.stages import ROLES
+from gregor.transport.port import LogReader, StageSpec, TopicPartition
+from gregor.views.crawl import CrawlView
+from gregor.views.rates import Window
+from gregor.views.servers import ServerRow
+
+FOLDED: Final = ("fetched", "verdicts")
+RECENT_MS: Final = 300_000
+"""What is read when only rates are wanted."""
+SECOND_LOOK_S: Final = 0.3
+RATES_S: Final = (10, 60, 300)
+SERVERS_NAMED: Final = 20
+
+Phase = Literal["done", "waiting", "paused", "stopped by a limit", "working", "interrupted", "not begun"]
+"""``waiting``: nothing but re-crawls is left. ``interrupted``: work is left and no process has the folder."""
+
+
+class StageStatus(Struct, frozen=True, kw_only=True):
+    lag: int
+    """Records of its inputs that it has not passed."""
+    members: int | None = None
+    """Processes in its group; None: cannot be told."""
+
+
+class Rate(Struct, frozen=True, kw_only=True):
+    """Of the last whole seconds."""
+
+    seconds: int
+    requests: float
+    pages: float
+    errors: float
+    refused: float
+    bytes: float
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """The crawl at one moment."""
+
+    crawl: str
+    where: str
+    now_ms: int
+    running: bool | None
+    phase: Phase
+    waits_for: list[str]
+    """For people; empty: for nothing."""
+    stages: dict[str, StageStatus]
+    counters: dict[str, int]
+    """The frontier's own, added up."""
+    queued: int
+    in_flight: int
+    retrying: int
+    revisiting: int
+    due_ms: int
+    """When the first URL that waits for a time is due; 0: none waits."""
+    fetched: int
+    failed: int
+    dropped: int
+    crawl_paused: bool
+    paused_servers: list[str]
+    paused_count: int
+    dead_letters: int
+    """Offsets of ``dead-letters``; receipts are among them."""
+    rates: list[Rate]
+    servers: list[ServerRow]
+    """Largest first; empty unless the whole crawl was folded."""
+
+
+class Watch:
+    """Looks again and again, reading what is new; ``whole`` folds the crawl from its beginning, for the table of servers."""
+
+    def __init__(self, access: Access, whole: bool) -> None:
+        self._access = access
+        self._whole = whole
+        self._view = CrawlView()
+        self._at: dict[TopicPartition, int] = {}
+
+    def status(self, now_ms: int, servers: int = 10) -> Status:
+        """As of now; ``servers``: rows of the table, at most."""
+        access, reader = self._access, self._access.reader
+        access.catch_up()
+        stages = stages_of(reader)
+        running = access.running()
+        seen = look(reader, stages, access.partitions)
+        done = seen.idle and self._still_idle(seen, stages, running)
+        self._advance(now_ms)
+        moment = _Moment(seen, held(reader), done, running, now_ms)
+        return _status(access, self._view, moment, self._rows(servers))
+
+    def _still_idle(self, before: Look, stages: Sequence[StageSpec], running: bool | None) -> bool:
+        if running is False:
+            return True
+        time.sleep(SECOND_LOOK_S)
+        self._access.catch_up()
+        return is_done(before, look(self._access.reader, stages, self._access.partitions))
+
+    def _rows(self, count: int) -> list[ServerRow]:
+        return self._view.servers.all()[:count] if self._whole else []
+
+    def _advance(self, now_ms: int) -> None:
+        reader = self._access.reader
+        for topic in FOLDED:
+            ends = reader.ends(topic)
+            begin = {} if self._whole else reader.since(topic, now_ms - RECENT_MS)
+            for partition, (first, end) in ends.items():
+                at = TopicPartition(topic, partition)
+                start = max(first, self._at.get(at, begin.get(partition, first)))
+                for record in reader.read(topic, partition, start, end) if start < end else ():
+                    self._view.record(topic, record.value)
+                self._at[at] = max(start, end)
+
+
+def stages_of(reader: LogReader) -> list[StageSpec]:
+    """The stages of this crawl: an archiver only if one ever took part, because archiving can be off."""
+    return [role.spec for name, role in ROLES.items() if name != "archiver" or reader.committed(name, role.spec.inputs)]
+
+
+class _Moment(Struct, frozen=True):
+    seen: Look
+    known: Held
+    done: bool
+    running: bool | None
+    now_ms: int
+
+
+def _status(access: Access, view: CrawlView, moment: _Moment, rows: list[ServerRow]) -> Status:
+    seen, known, now_ms = moment.seen, moment.known, moment.now_ms
+    counters = dict(seen.counters)
+    first, end = access.reader.ends("dead-letters")[0]
+    return Status(
+        crawl=access.crawl,
+        where=access.where,
+        now_ms=now_ms,
+        running=moment.running,
+        phase=_phase(moment),
+        waits_for=list(_waits_for(seen, known, now_ms)),
+        stages={name: StageStatus(lag=lag, members=access.members(name)) for name, lag in seen.lag.items()},
+        counters=counters,
+        queued=counters.get("queued", 0),
+        in_flight=counters.get("leased", 0),
+        retrying=counters.get("retrying", 0),
+        revisiting=counters.get("revisiting", 0),
+        due_ms=counters.get("due_later_ms", 0),
+        fetched=counters.get("confirmed", 0),
+        failed=counters.get("failed", 0),
+        dropped=counters.get("dropped", 0),
+        crawl_paused=known.crawl is not None,
+        paused_servers=sorted(known.servers)[:SERVERS_NAMED],
+        paused_count=len(known.servers),
+        dead_letters=end - first,
+        rates=[_rate(view, seconds, now_ms) for seconds in RATES_S],
+        servers=rows,
+    )
+
+
+def _phase(moment: _Moment) -> Phase:
+    seen = moment.seen
+    if not any(seen.ends.values()):
+        return "not begun"
+    if moment.done:
+        return "stopped by a limit" if seen.counters.get("held", 0) else "done"
+    if seen.waiting_until_ms is not None:
+        return "waiting"
+    if moment.known.crawl is not None:
+        return "paused"
+    return "interrupted" if moment.running is False else "working"
+
+
+def _waits_for(seen: Look, known: Held, now_ms: int) -> Iterator[str]:
+    counts = seen.counters
+    for stage, lag in seen.lag.items():
+        if lag:
+            yield f"{lag:,} records for the {stage}"
+    if counts.get("leased", 0):
+        yield f"{counts['leased']:,} URLs that are being fetched"
+    queued = counts.get("queued", 0)
+    if queued:
+        why = "the crawl to be resumed" if known.crawl else "their servers' turn"
+        yield f"{queued:,} URLs for {why}"
+    if counts.get("retrying", 0):
+        yield f"{counts['retrying']:,} URLs for another attempt{_in(counts.get('due_later_ms', 0), now_ms)}"
+    elif counts.get("revisiting", 0):
+        yield f"{counts['revisiting']:,} URLs for their next visit{_in(counts.get('due_later_ms', 0), now_ms)}"
+    if known.servers and queued:
+        yield f"{len(known.servers):,} servers to be resumed"
+
+
+def _in(due_ms: int, now_ms: int) -> str:
+    return f", the first in {max(0, due_ms - now_ms) / 1000:,.0f} s" if due_ms else ""
+
+
+def _rate(view: CrawlView, seconds: int, now_ms: int) -> Rate:
+    total: Window = view.recent[0].last(seconds, now_ms)
+    return Rate(
+        seconds=seconds,
+        requests=total.requests / seconds,
+        pages=total.pages / seconds,
+        errors=total.errors / seconds,
+        refused=total.refused / seconds,
+        bytes=total.wire_bytes / seconds,
+    )
