@@ -34,7 +34,7 @@ _SETTINGS: Final[Mapping[str, tuple[str, Any, str]]] = {
 
 def with_settings(command: Command) -> Command:
     """Adds the options that set one setting each."""
-    for name, (_, kind, help_text) in reversed(_SETTINGS.items()):
+    for name, (_, kind, help_text) in reversed(list(_SETTINGS.items())):
         command = click.option(f"--{name}", type=kind, help=help_text)(command)
     return command
 

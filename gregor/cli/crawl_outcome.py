@@ -20,6 +20,7 @@ from gregor.report.make import REPORT, make_report
 from gregor.report.summary import Summary
 from gregor.stage.loop import now_ms
 from gregor.url.rules import rules_of
+from workers.archiver.manifest import read_manifests
 
 ITEMS: Final = "items.jsonl"
 MOST_REASONS: Final = 8
@@ -55,8 +56,9 @@ def _limit(value: int, what: str) -> str:
 
 def write_outputs(job: EmbeddedCrawl, config: Config, output: Path) -> Summary:
     """The files that people use: indexes of the archive, items, summary and report."""
-    if config.archive.enabled:
-        build_index(open_archive(archive_folder(config, output)))
+    archive = archive_folder(config, output)
+    if config.archive.enabled and read_manifests(archive):
+        build_index(open_archive(archive))
     write_jsonl(lambda: items_of(job.transport), output / ITEMS)
     return make_report(output, job.transport, config.crawl.name, config.partitions.partitions, now_ms())
 

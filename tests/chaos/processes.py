@@ -54,10 +54,6 @@ class Running:
         self.lives += 1
         return subprocess.Popen(self._command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def signal(self, number: signal.Signals) -> None:
         if self._process.poll() is None:
             self._process.send_signal(number)
