@@ -1,4 +1,4 @@
-"""nginx as a child process on a port of its own, with a folder of pages of 20 KB."""
+"""nginx as a child process on a port of its own, with a folder of pages of 20 KB or any other folder."""
 
 import os
 import random
@@ -22,7 +22,8 @@ pid {folder}/pid;
 error_log {folder}/error.log;
 events {{ worker_connections 4096; }}
 http {{
-    access_log off;
+    log_format line '$msec $status $request_uri';
+    access_log {log};
     keepalive_requests 10000000;
     open_file_cache max=1000;
     client_body_temp_path {folder}/body;
@@ -30,8 +31,8 @@ http {{
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
-    types {{ text/html html; }}
-    server {{ listen 0.0.0.0:{port}; root {folder}/html; }}
+    types {{ text/html html; text/css css; image/png png; text/javascript js; image/svg+xml svg; }}
+    server {{ listen 0.0.0.0:{port}; root {root}; }}
 }}
 """
 
@@ -50,16 +51,20 @@ def program() -> str:
 
 
 @contextmanager
-def nginx() -> Iterator[int]:
-    """Yields the port; it answers on every address of 127.0.0.0/8."""
+def nginx(root: Path | None = None, log: Path | None = None) -> Iterator[int]:
+    """Yields the port; it answers on every address of 127.0.0.0/8. ``log`` gets a line for each request: time, status, path."""
     with TemporaryDirectory(prefix="gregor-bench-") as name:
         folder = Path(name)
         # Workers of nginx run as another user and must reach the pages.
         folder.chmod(0o755)
-        _write_pages(folder / "html")
+        if root is None:
+            root = folder / "html"
+            _write_pages(root)
         port = _free_port()
         config = folder / "nginx.conf"
-        config.write_text(_CONFIG.format(folder=folder, port=port))
+        # A buffer, so that the log costs next to nothing; it is written when nginx ends.
+        where = "off" if log is None else f"{log} line buffer=256k"
+        config.write_text(_CONFIG.format(folder=folder, port=port, root=root, log=where))
         process = subprocess.Popen([program(), "-c", str(config), "-e", f"{folder}/error.log"])
         try:
             _wait(process, port, folder)

@@ -1,189 +1,159 @@
-"""`gregor crawl`: a whole crawl in one process, with progress and a summary."""
+"""`gregor crawl`: a whole crawl on this machine, from seeds to files that can be used at once."""
 
 import shutil
 import signal
 import sys
-import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 
+from gregor.cli.crawl_options import flags_of, seeds_of, with_settings
+from gregor.cli.crawl_outcome import dry_run, tell, write_outputs
 from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.watching import Watching
 from gregor.config import Config, Flag
-from gregor.demo.server import DemoServer, serve
-from gregor.demo.site import DemoSite
+from gregor.demo.judge import Judgement, judge
+from gregor.demo.museum import SETTINGS, Museum
+from gregor.demo.server import serve
 from gregor.errors import EXIT_INTERRUPTED, UsageError
 from gregor.pipeline.embedded import EmbeddedCrawl
-from gregor.pipeline.progress import Look
-from gregor.pipeline.stages import archive_folder
+from gregor.pipeline.operate.access import LOG
+from gregor.transport.embedded.folder import identity_of
 from workers.fetcher.contact import require_contact
 
-LINE_EVERY_S = 1.0
+OUTPUT = "gregor-crawl"
+DEMO = "gregor-demo"
 
 
 @click.command(short_help="Crawl with one command, on this machine alone.")
-@click.argument("seeds", nargs=-1)
-@click.option("--demo", is_flag=True, help="Crawl a small site that gregor itself serves on loopback.")
-@click.option("--folder", type=click.Path(path_type=Path), help="Where the crawl lives; the same folder goes on later.")
-@click.option("--delay", type=float, help="Seconds between two requests to one server.")
+@click.argument("urls", metavar="[URL]...", nargs=-1)
+@click.option("--seeds", "seed_file", metavar="FILE", help="More seeds, a URL a line; - reads standard input.")
 @click.option(
-    "--contact", help="URL or mailto: where the owner of a site learns who is crawling; public hosts need it."
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help=f"Folder of the crawl and its results; the same folder goes on later. [{OUTPUT}]",
 )
+@click.option("--list", "list_only", is_flag=True, help="Fetch the seeds alone, follow no links.")
+@click.option("--recrawl", type=float, metavar="HOURS", help="Fetch every page again after so many hours.")
+@click.option("--archive/--no-archive", default=True, help="Whether pages are kept as WARC.")
+@with_settings
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--json", "as_json", is_flag=True, help="For programs: progress and the summary as lines of JSON.")
+@click.option("--demo", is_flag=True, help="Crawl a site that gregor itself serves on loopback.")
 @pass_settings
-def crawl(
-    settings: Settings,
-    seeds: tuple[str, ...],
-    demo: bool,
-    folder: Path | None,
-    delay: float | None,
-    contact: str | None,
-) -> None:
-    """Crawl SEEDS and everything in scope behind them, on this machine alone and without a broker.
+def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, demo: bool, **chosen: Any) -> None:
+    """Crawl from the URLs given and everything in scope behind them, on this machine alone and without a broker. A seed may be a page
+    or a sitemap. Without other settings: the seeds' hosts, robots.txt obeyed, one second between two requests to a server.
 
-    Ctrl-C stops after the last checkpoint; the same command with the same --folder goes on where it stopped.
+    Ctrl-C stops after the last checkpoint; the same command goes on where it stopped, and so it does after a power cut.
 
     \b
     Examples:
-      gregor crawl --demo                     a small bundled site, in seconds
-      gregor crawl --folder docs https://docs.example.com/
+      gregor crawl --demo                     a bundled site, in seconds
+      gregor crawl -o docs --contact mailto:me@example.com https://docs.example.com/
+      gregor crawl --list --seeds urls.txt    those pages alone
+      gregor crawl --depth 3 --pages 1000 --dry-run https://example.com/
       gregor --config site.toml crawl         what the configuration file says
+
+    \b
+    In the output folder:
+      report.html, summary.json   what came of it
+      archive/                    WARC files and their indexes (CDXJ, Parquet)
+      items.jsonl                 what the item rules took out
+      state/                      the crawl itself, to go on later
     """
+    flags = flags_of(chosen)
     if demo:
-        if seeds:
+        if urls or chosen["seed_file"]:
             raise UsageError("expected either seeds or --demo, found both")
-        _crawl_demo(settings, folder)
+        if output is None:
+            output = Path(DEMO)
+            _remove_last_demo(output)
+        _crawl_demo(settings, flags, output, chosen)
         return
-    flags = {
-        "crawl.seeds": Flag(seeds, "SEEDS") if seeds else None,
-        "crawl.contact": Flag(contact, "--contact"),
-        "fetch.delay_s": Flag(delay, "--delay"),
-    }
+    seeds = seeds_of(urls, chosen["seed_file"])
+    flags["crawl.seeds"] = Flag(seeds, "URL") if seeds else None
     config = settings.load(flags).config
     if not config.crawl.seeds:
         raise UsageError("expected at least one seed, found none; give a URL, or try `gregor crawl --demo`")
+    place = output or Path(OUTPUT)
+    if chosen["dry_run"]:
+        dry_run(config, place)
+        return
     require_contact(config)
-    place = folder or Path(config.state.folder)
-    _run(config, place)
-    _tell_archive(config, place)
+    _run(config, place, chosen["as_json"])
 
 
-def _crawl_demo(settings: Settings, folder: Path | None) -> None:
-    with serve(DemoSite()) as server, _folder(folder) as path:
-        flags = {
-            "crawl.seeds": Flag(tuple(server.site.seeds), "--demo"),
-            "fetch.delay_s": Flag(0.0, "--demo"),
-            "fetch.allow_addresses": Flag(("127.0.0.0/8",), "--demo"),
-        }
-        click.echo(f"A small site answers at {', '.join(server.site.seeds)}")
-        config = settings.load(flags).config
-        _run(config, path)
-        _judge(server)
-        if folder is not None:
-            _tell_archive(config, folder)
+def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path, chosen: dict[str, Any]) -> None:
+    if chosen["dry_run"]:
+        raise UsageError("expected either --demo or --dry-run, found both; the demo touches nobody")
+    with serve(Museum()) as server:
+        for key, value in SETTINGS.items():
+            flags[key] = flags.get(key) or Flag(value, "--demo")
+        flags["crawl.seeds"] = Flag(tuple(server.site.seeds), "--demo")
+        flags["crawl.name"] = flags["crawl.name"] or Flag(DEMO, "--demo")
+        if not chosen["as_json"]:
+            click.echo(
+                f"A museum of {len(server.site.seeds)} houses answers at {server.site.seeds[0]} and its neighbours."
+            )
+        _run(settings.load(flags).config, output, chosen["as_json"])
+        if not chosen["as_json"]:
+            _tell_judgement(judge(Museum(port=server.port), server.requested()), output)
 
 
-def _tell_archive(config: Config, folder: Path) -> None:
-    if config.archive.enabled:
-        place = archive_folder(config, folder)
-        click.echo(
-            f"The pages are in {place}: `gregor export {place}` takes them out, `gregor index {place}` indexes them."
-        )
+def _remove_last_demo(output: Path) -> None:
+    """The site answers at another port each time: what is left of the last time is of no use. Nobody else's folder is touched."""
+    identity = identity_of(output / LOG)
+    if identity is not None and identity.crawl == DEMO:
+        shutil.rmtree(output)
 
 
-def _judge(server: DemoServer) -> None:
-    """What the site itself saw: every page once, none twice."""
-    asked = server.requested()
-    expected = server.site.urls()
-    twice = sum(1 for count in asked.values() if count > 1)
-    missed = len(expected - asked.keys())
+def _tell_judgement(found: Judgement, output: Path) -> None:
+    """What the site itself saw: everything once, nothing that is closed."""
     click.echo(
-        f"The site's own log: {len(expected)} URLs exist, {len(asked)} were asked for, {twice} twice, {missed} never."
+        f"The museum's own log: {found.urls:,} URLs to be asked for, {found.requests:,} requests, {len(found.missed):,} missed, "
+        f"{len(found.too_often):,} too often, {len(found.strange):,} that are closed; {found.endless:,} months of an endless calendar."
     )
+    click.echo(f"Next: `gregor explain URL {output}` tells the story of any URL; a site of your own:")
+    click.echo("  gregor crawl --contact mailto:you@example.com --pages 100 https://example.com/")
 
 
-def _run(config: Config, folder: Path) -> None:
-    stop = threading.Event()
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    previous = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    began = time.monotonic()
-    progress = _Progress(began)
-    job = EmbeddedCrawl(config, folder)
-    try:
-        last = job.run(progress.show, stop)
-    finally:
-        progress.end()
-        job.close()
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-    _summarise(last, time.monotonic() - began)
+def _run(config: Config, output: Path, as_json: bool) -> None:
+    with _interruptible() as stop:
+        watching = Watching(config.crawl.max_pages, as_json)
+        job = EmbeddedCrawl(config, output)
+        try:
+            job.run(watching.show, stop)
+            watching.end()
+            summary = write_outputs(job, config, output)
+        finally:
+            watching.end()
+            job.close()
+    tell(summary, job, config, output, as_json)
     if stop.is_set():
-        click.echo(f"Stopped. The same command with --folder {folder} goes on where it stopped.")
+        click.echo(f"Stopped. The same command goes on where it stopped; all of it is in {output}.", err=True)
         sys.exit(EXIT_INTERRUPTED)
 
 
-class _Progress:
-    """One line that is rewritten on a terminal, a line a second elsewhere."""
-
-    def __init__(self, began: float) -> None:
-        self._began = began
-        self._terminal = sys.stderr.isatty()
-        self._next = began + LINE_EVERY_S
-
-    def show(self, now: Look) -> None:
-        moment = time.monotonic()
-        if not self._terminal and moment < self._next:
-            return
-        self._next = moment + LINE_EVERY_S
-        counters = now.counters
-        fetched = counters.get("confirmed", 0)
-        rate = fetched / max(moment - self._began, 0.001)
-        line = (
-            f"{fetched:,} fetched, {rate:,.0f} a second, {counters.get('queued', 0):,} queued, "
-            f"{counters.get('leased', 0):,} in flight, {counters.get('duplicates', 0):,} links known already"
-        )
-        until = now.waiting_until_ms
-        if until is not None:
-            line = f"{fetched:,} fetched, waiting until {datetime.fromtimestamp(until / 1000):%Y-%m-%d %H:%M:%S}"
-        click.echo(f"\r\033[K{line}" if self._terminal else line, err=True, nl=not self._terminal)
-
-    def end(self) -> None:
-        if self._terminal:
-            click.echo("\r\033[K", err=True, nl=False)
-
-
-def _summarise(last: Look, seconds: float) -> None:
-    counters = last.counters
-    fetched = counters.get("confirmed", 0)
-    found = counters.get("admitted", 0) + counters.get("duplicates", 0)
-    click.echo(f"{fetched:,} URLs fetched in {seconds:.1f} s, {fetched / seconds:,.0f} a second.")
-    click.echo(f"{found:,} links found, {counters.get('admitted', 0):,} of them new.")
-    for title, prefix in (("Refused", "refused_"), ("Dropped", "dropped_"), ("Failed", "failed_")):
-        reasons = {name.removeprefix(prefix): count for name, count in counters.items() if name.startswith(prefix)}
-        if any(reasons.values()):
-            told = (f"{count:,} by {reason}" for reason, count in sorted(reasons.items()) if count)
-            click.echo(f"{title}: {', '.join(told)}.")
-    waiting = counters.get("queued", 0) + counters.get("leased", 0) + counters.get("retrying", 0)
-    if waiting:
-        click.echo(f"{waiting:,} URLs are still waiting.")
-
-
 @contextmanager
-def _folder(given: Path | None) -> Iterator[Path]:
-    """The folder that was asked for, or one that is gone afterwards."""
-    if given is not None:
-        yield given
-        return
-    path = Path(tempfile.mkdtemp(prefix="gregor-demo-"))
+def _interruptible() -> Iterator[threading.Event]:
+    """Ctrl-C and SIGTERM ask for an end; a second Ctrl-C does not wait for it."""
+    stop = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if stop.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop.set()
+
+    previous = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield path
+        yield stop
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -55,6 +55,14 @@ class Crawl(Struct, frozen=True, kw_only=True):
         Literal["hosts", "domains", "any"],
         Meta(description="Links followed: to the hosts of the seeds, to their registered domains, or to anywhere."),
     ] = "hosts"
+    processes: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=64,
+            description="Processes of `gregor crawl` that read pages, beside the one that owns the log. 0: everything is done in one.",
+        ),
+    ] = 1
     max_depth: Annotated[
         Limit,
         Meta(description="Greatest depth of a URL. A seed has depth 1, as has a link across domains. 0: no limit."),

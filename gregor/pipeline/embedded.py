@@ -1,17 +1,23 @@
-"""A whole crawl in one process on the embedded transport: every stage in a thread of its own, until nothing is left to do."""
+"""A whole crawl on the embedded transport, until nothing is left to do: the log and the stages that are part of it in this process, a
+thread each, and the work that only reads and writes records in processes beside it."""
 
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from gregor.config import Config
+from gregor.errors import ForeignState, UsageError
+from gregor.pipeline.children import Child
+from gregor.pipeline.cpu import cpu_by_thread, cpu_of_children
+from gregor.pipeline.operate.access import LOG
+from gregor.pipeline.operate.mailbox import deliver
 from gregor.pipeline.progress import Look, is_done, look
 from gregor.pipeline.seeds import parse_seeds, seed_outputs
 from gregor.pipeline.stages import Scratch, embedded_roles, placement_of
 from gregor.stage.loop import now_ms
-from gregor.stage.running import Loop
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.embedded.settings import EmbeddedSettings
 from gregor.transport.embedded.transport import EmbeddedTransport
@@ -20,46 +26,70 @@ from gregor.url.rules import rules_of
 _log: Final = logging.getLogger("gregor.pipeline")
 
 LOOK_EVERY_S: Final = 0.2
+IN_PROCESSES: Final = ("extractor",)
+"""Stages whose work is worth a process of its own: reading pages."""
+
+
+class Runs(Protocol):
+    """A stage's loop, here or elsewhere."""
+
+    def run(self) -> None: ...
+
+    def stop(self) -> None: ...
 
 
 class EmbeddedCrawl:
-    """Open, run, close; opening a folder again goes on where it stopped."""
+    """Open, run, close; opening a folder again goes on where it stopped. The log is in ``folder/state``."""
 
     def __init__(self, config: Config, folder: Path) -> None:
         self._config = config
         self._folder = folder
+        self._log = folder / LOG
         self._placement = placement_of(config)
         self._roles = embedded_roles(config)
         self._specs = [role.spec for role in self._roles.values()]
+        _require_ours(folder)
         self._seeds = parse_seeds(config.crawl.seeds, rules_of(config.url))
         memory = SharedMemory(StoreOptions.of(config.state))
         settings = EmbeddedSettings(crawl=config.crawl.name, partitions=config.partitions.partitions)
-        self.transport = EmbeddedTransport.at(folder, settings, memory, self._specs)
+        self.transport = EmbeddedTransport.at(self._log, settings, memory, self._specs)
         self._failure: BaseException | None = None
+        self.cpu_s: dict[str, float] = {}
+        """Processor time by stage, once ``run`` has ended."""
+        self.nobody_answers = False
+        """Whether ``run`` ended because no seed did."""
 
     def run(self, watch: Callable[[Look], None] = lambda _: None, stop: threading.Event | None = None) -> Look:
         """Until done, or until ``stop`` is set; raises what a stage raised."""
         self.transport.append(seed_outputs(self._seeds, self._placement, now_ms()))
-        scratch = Scratch(self._folder / "scratch", home=self._folder, lasting=True)
-        loops = [
-            role.make(self._config, self._placement, self.transport.open(role.spec), scratch)
-            for role in self._roles.values()
-        ]
-        threads = [
-            threading.Thread(target=self._guarded, args=(loop, loops), name=name)
-            for name, loop in zip(self._roles, loops, strict=True)
-        ]
+        stages = self._stages()
+        threads = [threading.Thread(target=self._guarded, args=(stage, stages), name=name) for name, stage in stages]
         for thread in threads:
             thread.start()
         try:
             return self._until_done(threads, watch, stop or threading.Event())
         finally:
-            for loop in loops:
-                loop.stop()
+            for _, stage in stages:
+                stage.stop()
+            used = cpu_by_thread()
             for thread in threads:
                 thread.join()
+            self.cpu_s = {**used, "extractor": used.get("extractor", 0.0) + cpu_of_children()}
             if self._failure is not None:
                 raise self._failure
+
+    def _stages(self) -> list[tuple[str, Runs]]:
+        """Every stage by name, each to be run by a thread."""
+        scratch = Scratch(self._log / "scratch", home=self._folder, lasting=True)
+        made: list[tuple[str, Runs]] = []
+        for name, role in self._roles.items():
+            processes = self._config.crawl.processes if name in IN_PROCESSES else 0
+            open_session = partial(self.transport.open, role.spec)
+            made += [(name, Child(name, self._config, scratch.folder, open_session)) for _ in range(processes)]
+            if not processes:
+                loop = role.make(self._config, self._placement, open_session(), scratch)
+                made.append((name, loop))
+        return made
 
     def _until_done(
         self, threads: Sequence[threading.Thread], watch: Callable[[Look], None], stop: threading.Event
@@ -67,23 +97,47 @@ class EmbeddedCrawl:
         before = self._look()
         while True:
             stop.wait(LOOK_EVERY_S)
+            deliver(self._log, self.transport)
             now = self._look()
             watch(now)
-            if is_done(before, now) or stop.is_set() or not all(thread.is_alive() for thread in threads):
+            self.nobody_answers = self._hopeless(before) and self._hopeless(now)
+            over = is_done(before, now) or self.nobody_answers
+            if over or stop.is_set() or not all(thread.is_alive() for thread in threads):
                 return now
             before = now
+
+    def _hopeless(self, now: Look) -> bool:
+        """Whether every server of the seeds was asked and none gave an answer: trying again for hours is for whoever asks again."""
+        counts = now.counters
+        asked = sum(end for at, end in now.ends.items() if at.topic == "fetched")
+        idle = not counts.get("leased", 0) and not any(now.lag.values())
+        return idle and not counts.get("confirmed", 0) and asked >= len({url.server for url in self._seeds}) > 0
 
     def _look(self) -> Look:
         return look(self.transport, self._specs, self._config.partitions.partitions)
 
-    def _guarded(self, loop: Loop, all_loops: Sequence[Loop]) -> None:
+    def _guarded(self, stage: Runs, stages: Sequence[tuple[str, Runs]]) -> None:
         try:
-            loop.run()
+            stage.run()
         except BaseException as error:
             # One stage without the others would only pile up records.
             self._failure = self._failure or error
-            for other in all_loops:
+            for _, other in stages:
                 other.stop()
 
     def close(self) -> None:
         self.transport.close()
+
+
+def _require_ours(folder: Path) -> None:
+    """A folder full of other things is not a crawl's, whatever the user typed."""
+    try:
+        entries = {entry.name for entry in folder.iterdir()}
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise UsageError(f"expected a folder for the crawl, found a file: {folder}") from error
+    if entries and LOG not in entries:
+        raise ForeignState(
+            f"expected an empty folder or that of a crawl, found other files in {folder}", remedy="name another"
+        )

@@ -38,7 +38,7 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
-class Record(Struct, frozen=True, gc=False):
+class Record(Struct, frozen=True, gc=False, array_like=True):
     """One record as it was read."""
 
     topic: str
@@ -51,7 +51,7 @@ class Record(Struct, frozen=True, gc=False):
     time_ms: int
 
 
-class Output(Struct, frozen=True, gc=False):
+class Output(Struct, frozen=True, gc=False, array_like=True):
     """One record to be written; the partition is always computed by us."""
 
     topic: str

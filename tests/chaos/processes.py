@@ -46,13 +46,13 @@ class Running:
         self.lives = 0
         self._process = self._start()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        self.lives += 1
-        return subprocess.Popen(self._command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.lives += 1
+        return subprocess.Popen(self._command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def signal(self, number: signal.Signals) -> None:
         if self._process.poll() is None:

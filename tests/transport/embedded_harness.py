@@ -9,7 +9,6 @@ from rocksdict import WriteBatch
 from gregor.state.options import SharedMemory
 from gregor.state.store import Store
 from gregor.transport.embedded import EmbeddedTransport
-from gregor.transport.embedded.session import EmbeddedSession
 from gregor.transport.embedded.settings import EmbeddedSettings
 from gregor.transport.port import Session, StageSpec
 from tests.transport.embedded_folder import SMALL
@@ -53,10 +52,10 @@ class EmbeddedHarness(Harness):
     def transport(self) -> EmbeddedTransport:
         return self._transport
 
-    def open(self, stage: StageSpec, *, stoppable: bool = False) -> EmbeddedSession:
+    def open(self, stage: StageSpec, *, stoppable: bool = False) -> Session:
         return self._transport.open(stage)
 
-    def reopen(self, session: Session) -> EmbeddedSession:
+    def reopen(self, session: Session) -> Session:
         session.close(drain=False)
         stage = next(stage for stage in STAGES if session.member.startswith(f"{stage.name}-"))
         return self._transport.open(stage)

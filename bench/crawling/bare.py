@@ -1,0 +1,61 @@
+"""The least that a crawler in Python does: fetch, parse, join, a set. One process, no storage, no politeness, nothing durable.
+
+Run: python -m bench.crawling.bare URL
+"""
+
+import asyncio
+import sys
+from typing import Final
+
+import aiohttp
+import uvloop
+from ada_url import URL, join_url
+from selectolax.lexbor import LexborHTMLParser
+
+CONNECTIONS: Final = 32
+
+
+async def crawl(start: str) -> int:
+    origin = URL(start).origin
+    seen, links = {start}, 0
+    queue: asyncio.Queue[str] = asyncio.Queue()
+    queue.put_nowait(start)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CONNECTIONS)) as session:
+
+        async def work() -> None:
+            nonlocal links
+            while True:
+                url = await queue.get()
+                async with session.get(url) as response:
+                    body = await response.read()
+                    html = response.content_type == "text/html" and response.status == 200
+                for href in _hrefs(body) if html else ():
+                    links += 1
+                    target = _join(href, url)
+                    if target is not None and target.startswith(origin) and target not in seen:
+                        seen.add(target)
+                        queue.put_nowait(target)
+                queue.task_done()
+
+        workers = [asyncio.create_task(work()) for _ in range(CONNECTIONS)]
+        await queue.join()
+        for worker in workers:
+            worker.cancel()
+    return links
+
+
+def _hrefs(body: bytes) -> set[str]:
+    """Without repetitions and fragments, before anything is joined."""
+    found = (node.attributes["href"] for node in LexborHTMLParser(body).css("a[href]"))
+    return {href.partition("#")[0] for href in found if href}
+
+
+def _join(href: str, base: str) -> str | None:
+    try:
+        return join_url(base, href)
+    except ValueError:
+        return None
+
+
+if __name__ == "__main__":
+    print(f"links {uvloop.run(crawl(sys.argv[1]))}")

@@ -1,0 +1,187 @@
+"""Each crawler as a command, and how one run of it is measured: by the server's log, and by what the processes used."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from bench.crawling.sites import Site
+from bench.fetching.nginx import nginx
+
+SAMPLE_EVERY_S: Final = 0.1
+HERE: Final = Path(__file__).parent
+
+GREGOR: Final = {
+    "GREGOR_FETCH__ALLOW_ADDRESSES": '["127.0.0.0/8"]',
+    "GREGOR_FETCH__DELAY_FACTOR": "0",
+    "GREGOR_FETCH__DELAY_S": "0",
+    "GREGOR_FRONTIER__ORDERS_PER_SERVER": "16",
+    "GREGOR_ROBOTS__OBEY": "false",
+}
+
+
+class Contender(Struct, frozen=True):
+    """A crawler that can be run."""
+
+    name: str
+    version: str
+    command: Callable[[str, Path], list[str]]
+    """From the start URL and an empty folder."""
+    environment: Mapping[str, str] = {}
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """One crawl of one site by one crawler."""
+
+    pages: int
+    """Different paths that were asked for and found."""
+    pages_per_s: float
+    """From the first request to the last, as the server saw them: nobody's start counts."""
+    links_per_s: float
+    """Links that were looked at; 0: the crawler does not say."""
+    cpu_ms_per_page: float
+    """Of all its processes, their start included."""
+    rss_mb: float
+    """The most that its processes held together."""
+    requests_per_url: float
+    stage_shares: dict[str, float] = {}
+    """Where gregor's processor time went."""
+
+
+def contenders() -> list[Contender]:
+    """Those that are here, gregor first."""
+    here = sys.executable
+    made = [
+        _gregor("gregor", "false"),
+        _gregor("gregor+archive", "true"),
+        Contender("bare", "aiohttp", lambda url, _: [here, "-m", "bench.crawling.bare", url]),
+        Contender("scrapy", _version("scrapy"), lambda url, _: [here, "-m", "bench.crawling.spider", url]),
+    ]
+    if shutil.which("wget2"):
+        made.append(Contender("wget2", "", _wget2))
+    return made
+
+
+def _gregor(name: str, archive: str) -> Contender:
+    def command(url: str, folder: Path) -> list[str]:
+        return [sys.executable, "-m", "gregor", "crawl", "--output", str(folder / "out"), "--json", url]
+
+    return Contender(name, _version("gregor-crawl"), command, {**GREGOR, "GREGOR_ARCHIVE__ENABLED": archive})
+
+
+def _wget2(url: str, folder: Path) -> list[str]:
+    quiet = ["--quiet", "--delete-after", "--no-robots", "--max-threads=32", f"--directory-prefix={folder}"]
+    return ["wget2", "--recursive", "--level=inf", "--no-parent", *quiet, url]
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def measure(contender: Contender, site: Site) -> Run:
+    with tempfile.TemporaryDirectory(prefix="gregor-bench-") as name:
+        folder = Path(name)
+        log, output = folder / "access.log", folder / "output"
+        with nginx(site.folder, log) as port:
+            command = contender.command(f"http://127.0.0.1:{port}{site.start}", folder)
+            with output.open("wb") as stdout:
+                process = subprocess.Popen(
+                    command, stdout=stdout, stderr=subprocess.DEVNULL, env={**os.environ, **contender.environment}
+                )
+                with _memory(process.pid) as peak:
+                    _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"{contender.name} ended with {process.returncode}: {output.read_text()[-2000:]}")
+        requests = _requests(log)
+        pages = Counter(path for _, found, path in requests if found == "200")
+        seconds = max(requests[-1][0] - requests[0][0], 0.001)
+        links, shares = _told(output)
+        return Run(
+            pages=len(pages),
+            pages_per_s=round(len(pages) / seconds, 1),
+            links_per_s=round(links / seconds),
+            cpu_ms_per_page=round((usage.ru_utime + usage.ru_stime) / len(pages) * 1000, 3),
+            rss_mb=round(peak[0] / 2**20, 1),
+            requests_per_url=round(len(requests) / len({path for _, _, path in requests}), 4),
+            stage_shares=shares,
+        )
+
+
+def _requests(log: Path) -> list[tuple[float, str, str]]:
+    lines = (line.split(" ", 2) for line in log.read_text().splitlines())
+    return sorted((float(at), status, path) for at, status, path in lines)
+
+
+def _told(output: Path) -> tuple[int, dict[str, float]]:
+    """What the crawler says of itself on its last line: `links N`, or gregor's summary."""
+    last = (output.read_text().strip().splitlines() or [""])[-1]
+    if last.startswith("links "):
+        return int(last.split()[1]), {}
+    if last.startswith("{"):
+        summary = msgspec.json.decode(last)
+        cpu = summary.get("cpu_s", {})
+        total = sum(cpu.values()) or 1.0
+        return summary.get("links_seen", 0), {stage: round(used / total, 3) for stage, used in cpu.items()}
+    return 0, {}
+
+
+@contextmanager
+def _memory(pid: int) -> Iterator[list[int]]:
+    """The greatest sum of the proportional memory of a process and its children, sampled."""
+    peak, over = [0], threading.Event()
+
+    def watch() -> None:
+        while not over.wait(SAMPLE_EVERY_S):
+            peak[0] = max(peak[0], sum(map(_pss, _tree(pid))))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        over.set()
+        thread.join()
+
+
+def _tree(pid: int) -> list[int]:
+    found, unseen = [], [pid]
+    while unseen:
+        one = unseen.pop()
+        found.append(one)
+        for task in Path(f"/proc/{one}/task").glob("*/children"):
+            try:
+                unseen += map(int, task.read_text().split())
+            except OSError:
+                continue
+    return found
+
+
+def _pss(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
+
+
+def settle() -> None:
+    """Let a run's last writes and closed sockets pass before the next one begins."""
+    os.sync()
+    time.sleep(0.5)

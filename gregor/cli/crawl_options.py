@@ -1,0 +1,77 @@
+"""The options of `gregor crawl` and the settings that they stand for."""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from gregor.config import Flag
+from gregor.errors import UsageError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+LARGEST_LIST: Final = 256 * 1024 * 1024
+
+_SETTINGS: Final[Mapping[str, tuple[str, Any, str]]] = {
+    # Parameter to the setting's key, click's type and help; the option is called as the parameter is.
+    "depth": ("crawl.max_depth", int, "Greatest depth of a page; a seed has depth 1. 0: no limit."),
+    "pages": ("crawl.max_pages", int, "Stop after so many pages. 0: no limit."),
+    "delay": ("fetch.delay_s", float, "Seconds between two requests to one server."),
+    "connections": ("fetch.connections", int, "Connections open at once."),
+    "scope": (
+        "crawl.scope",
+        click.Choice(["hosts", "domains", "any"]),
+        "Follow links to the seeds' hosts, domains, or any.",
+    ),
+    "user-agent": ("crawl.user_agent", str, "Product name in the User-Agent header."),
+    "contact": ("crawl.contact", str, "URL or mailto: where site owners learn who is crawling; public hosts need it."),
+    "workers": ("crawl.processes", int, "Processes that read pages. 0: all in one process."),
+    "name": ("crawl.name", str, "Name of the crawl."),
+}
+
+
+def with_settings(command: Command) -> Command:
+    """Adds the options that set one setting each."""
+    for name, (_, kind, help_text) in reversed(list(_SETTINGS.items())):
+        command = click.option(f"--{name}", type=kind, help=help_text)(command)
+    return command
+
+
+def flags_of(chosen: Mapping[str, Any]) -> dict[str, Flag | None]:
+    """The settings of the options that were given; ``chosen`` has click's parameter names."""
+    flags: dict[str, Flag | None] = {}
+    for name, (key, _, _) in _SETTINGS.items():
+        value = chosen[name.replace("-", "_")]
+        flags[key] = None if value is None else Flag(value, f"--{name}")
+    if chosen["list_only"]:
+        if chosen["depth"] is not None:
+            raise UsageError("expected either --list or --depth, found both; --list follows no links at all")
+        flags["crawl.max_depth"] = Flag(1, "--list")
+    if chosen["recrawl"] is not None:
+        flags["revisit.mode"] = Flag("fixed", "--recrawl")
+        flags["revisit.interval_hours"] = Flag(chosen["recrawl"], "--recrawl")
+    if not chosen["archive"]:
+        flags["archive.enabled"] = Flag(False, "--no-archive")
+    return flags
+
+
+def seeds_of(given: tuple[str, ...], file: str | None) -> tuple[str, ...]:
+    """The seeds on the command line and those of a file, a line each; empty lines and those with # are no seeds."""
+    if file is None:
+        return given
+    try:
+        data = sys.stdin.buffer.read(LARGEST_LIST) if file == "-" else _head(Path(file))
+    except OSError as error:
+        raise UsageError(f"expected a list of seeds in {file}, found: {error.strerror}") from error
+    lines = (line.strip() for line in data.decode("utf-8", "replace").splitlines())
+    listed = tuple(line for line in lines if line and not line.startswith("#"))
+    if not listed and not given:
+        raise UsageError(f"expected seeds in {'standard input' if file == '-' else file}, a URL a line, found none")
+    return given + listed
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(LARGEST_LIST)

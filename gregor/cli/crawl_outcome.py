@@ -1,0 +1,118 @@
+"""What `gregor crawl` says and leaves behind: the plan of a dry run, the files in the output folder, the summary, the seeds that failed."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from gregor.archive.index import MERGED, build_index
+from gregor.archive.items import items_of, write_jsonl
+from gregor.archive.reader import open_archive
+from gregor.config import Config
+from gregor.errors import EXIT_CHECK_FAILED
+from gregor.pipeline.embedded import EmbeddedCrawl
+from gregor.pipeline.seeds import parse_seeds
+from gregor.pipeline.stages import archive_folder
+from gregor.report.make import REPORT, make_report
+from gregor.report.summary import Summary
+from gregor.stage.loop import now_ms
+from gregor.url.rules import rules_of
+from workers.archiver.manifest import read_manifests
+
+ITEMS: Final = "items.jsonl"
+MOST_REASONS: Final = 8
+MOST_SEEDS: Final = 20
+
+
+def dry_run(config: Config, output: Path) -> None:
+    """What a crawl would do, as far as it can be known without asking anybody."""
+    crawl, fetch = config.crawl, config.fetch
+    seeds = parse_seeds(crawl.seeds, rules_of(config.url))
+    servers = sorted({url.server for url in seeds})
+    click.echo(f"{len(seeds):,} seeds on {len(servers):,} servers:")
+    for url in seeds[:MOST_SEEDS]:
+        click.echo(f"  {url.scheme}://{url.server}{url.path}")
+    if len(seeds) > MOST_SEEDS:
+        click.echo(f"  and {len(seeds) - MOST_SEEDS:,} more")
+    scope = {"hosts": "the seeds' hosts", "domains": "the seeds' registered domains", "any": "anywhere"}[crawl.scope]
+    click.echo(
+        f"Links are followed to {scope}, {_limit(crawl.max_depth, 'depth')}, {_limit(crawl.max_pages, 'pages')}."
+    )
+    robots = "robots.txt is obeyed" if config.robots.obey else "robots.txt is NOT obeyed"
+    click.echo(
+        f"{fetch.delay_s:g} s between two requests to a server; {robots}; {fetch.connections:,} connections at most."
+    )
+    click.echo(f"User-Agent: {crawl.user_agent}{f' (+{crawl.contact})' if crawl.contact else ', without a contact'}")
+    exists = " (which is there: the crawl in it goes on)" if (output / "state").exists() else ""
+    click.echo(f"Everything goes to {output}{exists}. Nothing was asked for.")
+
+
+def _limit(value: int, what: str) -> str:
+    return f"{value:,} {what} at most" if value else f"any {what}"
+
+
+def write_outputs(job: EmbeddedCrawl, config: Config, output: Path) -> Summary:
+    """The files that people use: indexes of the archive, items, summary and report."""
+    archive = archive_folder(config, output)
+    if config.archive.enabled and read_manifests(archive):
+        build_index(open_archive(archive))
+    write_jsonl(lambda: items_of(job.transport), output / ITEMS)
+    return make_report(output, job.transport, config.crawl.name, config.partitions.partitions, now_ms())
+
+
+def tell(summary: Summary, job: EmbeddedCrawl, config: Config, output: Path, as_json: bool) -> None:
+    """The summary; ends the program with 1 when no seed could be fetched."""
+    if as_json:
+        whole = {"type": "summary", "cpu_s": job.cpu_s, "output": str(output), **msgspec.to_builtins(summary)}
+        click.echo(json.dumps(whole))
+    else:
+        _tell_people(summary, config, output)
+    if job.nobody_answers or (summary.state == "done" and not summary.urls.fetched):
+        click.echo(f"gregor: {_why_nothing(summary, config, output)}", err=True)
+        sys.exit(EXIT_CHECK_FAILED)
+
+
+def _why_nothing(summary: Summary, config: Config, output: Path) -> str:
+    failed = [f"{count:,} {name}" for name, count in summary.outcomes.items()]
+    refused = [f"{one.count:,} refused by {one.reason}" for one in summary.refusals]
+    found = ", ".join(failed + refused) or "robots.txt cannot be had, so that nothing may be asked for"
+    return (
+        f"expected the seeds to answer, found none that did ({found}); `gregor explain {config.crawl.seeds[0]} {output}` tells "
+        f"more, and the same command tries again"
+    )
+
+
+def _tell_people(summary: Summary, config: Config, output: Path) -> None:
+    urls, links = summary.urls, summary.links
+    click.echo(
+        f"{urls.fetched:,} URLs of {summary.server_count:,} servers fetched in {summary.duration_s:,.1f} s, "
+        f"{summary.pages_per_s:,.0f} a second; {_size(summary.body_bytes)} of content."
+    )
+    answers = ", ".join(f"{count:,} with {status}" for status, count in summary.statuses.items())
+    if answers:
+        click.echo(f"Answers: {answers}.")
+    if urls.failed or urls.waiting:
+        click.echo(f"{urls.failed:,} URLs failed, {urls.waiting:,} are still waiting.")
+    if summary.refusals:
+        shown = ", ".join(f"{one.count:,} by {one.reason}" for one in summary.refusals[:MOST_REASONS])
+        click.echo(f"Not fetched: {shown}.")
+    click.echo(f"{links.new:,} new URLs found.")
+    click.echo(f"Report: {output / REPORT}")
+    if config.archive.enabled:
+        place = archive_folder(config, output)
+        click.echo(
+            f"Pages: {place} (WARC, {place / MERGED} and Parquet beside it); `gregor export {place}` takes them out."
+        )
+    if (output / ITEMS).stat().st_size:
+        click.echo(f"Items: {output / ITEMS}")
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:,.0f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} TB"

@@ -1,0 +1,69 @@
+"""The process of one stage of an embedded crawl: what it is to do comes through its socket, and so does the log.
+
+Run by children.py as `python -m gregor.pipeline.child DESCRIPTOR`.
+"""
+
+import ctypes
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from gregor.config import Config
+from gregor.errors import GregorError
+from gregor.pipeline.stages import ROLES, Scratch, placement_of
+from gregor.stage.running import Loop
+from gregor.transport.embedded.remote.session import RemoteSession
+
+_PR_SET_PDEATHSIG: Final = 1
+
+
+class Setup(Struct, frozen=True, kw_only=True):
+    """The first thing that a child reads, as one line of JSON."""
+
+    role: str
+    member: str
+    scratch: str
+    """Folder for what the stage can do without; it lives and dies with the log."""
+    config: Config
+
+
+def main(descriptor: int) -> None:
+    # A terminal sends Ctrl-C to every process of the command: the one that owns the log decides when this one ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_parent()
+    connection = socket.socket(fileno=descriptor)
+    setup = msgspec.json.decode(_line(connection), type=Setup)
+    loops: list[Loop] = []
+    session = RemoteSession(connection, setup.member, lambda: loops[0].stop(), read_ahead=True)
+    scratch = Scratch(Path(setup.scratch), home=Path(setup.scratch), lasting=True)
+    try:
+        loops.append(ROLES[setup.role].make(setup.config, placement_of(setup.config), session, scratch))
+        loops[0].run()
+    except GregorError as error:
+        session.fail(error.message, error.remedy, error.exit_code)
+
+
+def _die_with_parent() -> None:
+    """At once, also from a kill -9 of the parent: its successor's child wants the same scratch folder. Elsewhere than on Linux the
+    closed socket ends the process a little later."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _line(connection: socket.socket) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = connection.recv(65_536)
+        if not piece:
+            sys.exit(0)
+        line += piece
+    return line
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,73 @@
+"""The log's side: answers one stage of another process, in a thread of its own."""
+
+import socket
+import threading
+
+from gregor.errors import GregorError, TransportError
+from gregor.transport.embedded.remote.wire import (
+    Answer,
+    Close,
+    Done,
+    Failed,
+    Finish,
+    Frames,
+    Pause,
+    Poll,
+    Question,
+    pack_error,
+    pack_event,
+    unpack_commit,
+)
+from gregor.transport.port import InvalidCommit, Session, TopicPartition
+
+
+class Service:
+    """One session, served until the stage closes it or its process is gone; then the group is left, and what was not committed never
+    happened."""
+
+    def __init__(self, session: Session, connection: socket.socket) -> None:
+        self._session = session
+        self._frames = Frames(connection)
+        self._stopping = threading.Event()
+        self.finished = False
+        """Whether the stage closed its session by itself."""
+        self.failure: GregorError | None = None
+
+    def run(self) -> None:
+        try:
+            while (question := self._frames.question()) is not None:
+                try:
+                    self._frames.send(self._answer(question))
+                except ConnectionError:
+                    break
+                if self.finished:
+                    break
+        finally:
+            self._session.close(drain=True)
+            self._frames.close()
+
+    def stop(self) -> None:
+        """The next poll tells the stage to commit and leave. From any thread."""
+        self._stopping.set()
+
+    def _answer(self, question: Question) -> Answer:
+        try:
+            match question:
+                case Poll():
+                    if self._stopping.is_set():
+                        return Done(stop=True)
+                    return pack_event(self._session.poll(question.max_records, question.max_bytes, question.wait))
+                case Finish():
+                    self._session.commit(unpack_commit(question))
+                case Pause():
+                    places = [TopicPartition(topic, partition) for topic, partition in question.places]
+                    (self._session.resume if question.resume else self._session.pause)(places)
+                case Close():
+                    self._session.close(question.drain)
+                    self.finished = True
+                case Failed():
+                    self.failure = GregorError(question.message, remedy=question.remedy, exit_code=question.exit_code)
+                    self.finished = True
+        except (TransportError, InvalidCommit) as error:
+            return pack_error(error)
+        return Done()

@@ -1,0 +1,161 @@
+"""What `gregor crawl` takes and leaves behind, as its user sees it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from warcio.archiveiterator import ArchiveIterator
+
+from gregor.demo.museum import HOUSES, Museum
+from gregor.demo.server import DemoServer, serve
+from gregor.demo.site import DemoSite
+
+ROOT = Path(__file__).parents[2]
+LOOPBACK = {
+    "GREGOR_FETCH__ALLOW_ADDRESSES": '["127.0.0.0/8"]',
+    "GREGOR_FETCH__DELAY_S": "0",
+    "GREGOR_FETCH__DELAY_FACTOR": "0",
+    "GREGOR_RETRY__FIRST_S": "0.1",
+    "GREGOR_RETRY__SERVER_ATTEMPTS": "1",
+    "GREGOR_PARTITIONS__PARTITIONS": "2",
+}
+
+
+def gregor(folder: Path, *arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """The command in an empty folder without a configuration file."""
+    (folder / "gregor.toml").touch()
+    return subprocess.run(
+        [sys.executable, "-m", "gregor", *map(str, arguments)],
+        cwd=folder,
+        env={**LOOPBACK, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[DemoServer]:
+    with serve(DemoSite(hosts=1, pages_per_host=8)) as server:
+        yield server
+
+
+def test_the_demo_needs_nothing_but_the_command_and_leaves_files_that_can_be_used(tmp_path: Path) -> None:
+    done = gregor(tmp_path, "crawl", "--demo")
+    assert done.returncode == 0, done.stderr
+    assert "0 missed, 0 too often, 0 that are closed" in done.stdout
+    output = tmp_path / "gregor-demo"
+    summary = json.loads((output / "summary.json").read_text())
+    assert summary["state"] == "done"
+    assert summary["pages"] > sum(house.pages for house in HOUSES)
+    assert (output / "report.html").read_text().startswith("<!doctype html>")
+    responses = 0
+    for file in (output / "archive").glob("*.warc.gz"):
+        with file.open("rb") as stream:
+            responses += sum(record.rec_type in ("response", "revisit") for record in ArchiveIterator(stream))
+    assert responses == summary["requests"] + summary["robots_requests"]
+    lines = (output / "archive" / "index" / "pages.cdxj").read_text().splitlines()
+    assert len([line for line in lines if not line.startswith("!")]) == responses
+    assert "Next:" in done.stdout
+
+
+def test_one_url_is_enough_and_the_same_command_again_fetches_nothing(tmp_path: Path, site: DemoServer) -> None:
+    before = len(site.log)
+    first = gregor(tmp_path, "crawl", "--json", site.seeds[0])
+    assert first.returncode == 0, first.stderr
+    told = [json.loads(line) for line in first.stdout.splitlines()]
+    assert [one["type"] for one in told][-1] == "summary"
+    assert told[-1]["urls"]["fetched"] == len(site.site.urls())
+    assert told[-1]["cpu_s"].keys() >= {"frontier", "fetcher", "extractor"}
+    asked = len(site.log)
+    assert asked > before
+    again = gregor(tmp_path, "crawl", "--json", site.seeds[0])
+    assert again.returncode == 0, again.stderr
+    assert len(site.log) == asked
+
+
+def test_seeds_come_from_a_file_or_from_standard_input_and_a_list_follows_no_links(
+    tmp_path: Path, site: DemoServer
+) -> None:
+    wanted = sorted(site.site.pages())[:3]
+    (tmp_path / "urls.txt").write_text("# what we want\n\n" + "\n".join(wanted[:2]) + "\n")
+    for number, (arguments, stdin) in enumerate(
+        [(["--seeds", "urls.txt", wanted[2]], ""), (["--seeds", "-"], "\n".join(wanted))]
+    ):
+        before = len(site.log)
+        done = gregor(tmp_path, "crawl", "--list", "-o", f"out{number}", *arguments, stdin=stdin)
+        assert done.returncode == 0, done.stderr
+        asked = [f"http://{line.host}{line.path}" for line in site.log[before:]]
+        assert sorted(url for url in asked if not url.endswith("/robots.txt")) == wanted
+
+
+def test_a_sitemap_is_a_seed_like_any_other(tmp_path: Path) -> None:
+    house = replace(HOUSES[4], pages=8)
+    assert house.vault
+    with serve(Museum(houses=(house,))) as server:
+        done = gregor(tmp_path, "crawl", "--json", f"{server.seeds[0]}sitemap.xml")
+        assert done.returncode == 0, done.stderr
+        assert any("/vault/" in line.path for line in server.log)
+
+
+def test_a_dry_run_says_what_it_would_do_and_asks_nobody(tmp_path: Path, site: DemoServer) -> None:
+    before = len(site.log)
+    done = gregor(
+        tmp_path, "crawl", "--dry-run", "--depth", "3", "--pages", "1000", "--scope", "domains", site.seeds[0]
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(site.log) == before
+    assert site.seeds[0] in done.stdout
+    assert "3 depth at most, 1,000 pages at most" in done.stdout
+    assert "registered domains" in done.stdout
+    assert not (tmp_path / "gregor-crawl").exists()
+
+
+def test_the_number_of_pages_is_a_limit(tmp_path: Path, site: DemoServer) -> None:
+    done = gregor(tmp_path, "crawl", "--json", "--pages", "4", "--no-archive", site.seeds[0])
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["urls"]["fetched"] == 4
+    assert not (tmp_path / "gregor-crawl" / "archive").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 3, "expected at least one seed"),
+        (["--seeds", "nowhere.txt"], 3, "nowhere.txt"),
+        (["--seeds", "-"], 3, "found none"),
+        (["http://["], 3, "expected a seed such as"),
+        (["ftp://example.com/"], 3, "expected URLs that begin with http"),
+        (["--demo", "http://127.0.0.1/"], 3, "either seeds or --demo"),
+        (["--list", "--depth", "2", "http://127.0.0.1/"], 3, "either --list or --depth"),
+        (["--pages", "-1", "http://127.0.0.1/"], 3, "--pages"),
+        (["https://example.com/"], 3, "contact"),
+        (["-o", "full", "http://127.0.0.1/"], 4, "found other files"),
+        (["-o", "full/file", "http://127.0.0.1/"], 3, "found a file"),
+        (["http://127.0.0.1:9/"], 1, "expected the seeds to answer"),
+    ],
+)
+def test_a_mistake_is_one_clear_line_and_an_exit_code(
+    tmp_path: Path, arguments: list[str], code: int, said: str
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("somebody's")
+    done = gregor(tmp_path, "crawl", *arguments)
+    assert done.returncode == code, done.stderr
+    line = done.stderr.strip().splitlines()[-1]
+    assert line.startswith("gregor: ")
+    assert said in line
+    assert "Traceback" not in done.stderr
+
+
+def test_a_seed_that_robots_txt_closes_is_told(tmp_path: Path) -> None:
+    house = replace(HOUSES[1], pages=8, rules="Disallow: /\n")
+    with serve(Museum(houses=(house,))) as server:
+        done = gregor(tmp_path, "crawl", server.seeds[0])
+    assert done.returncode == 1, done.stdout
+    assert "robots" in done.stderr.splitlines()[-1]
