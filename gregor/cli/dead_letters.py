@@ -11,7 +11,8 @@ from gregor.cli.target import bootstrap_option, folder_option, json_option, now_
 from gregor.errors import UsageError
 from gregor.pipeline.explain.judged import moment
 from gregor.pipeline.operate.commands import PutBack
-from gregor.pipeline.operate.letters import Letter, letter_at, letters, refusal
+from gregor.pipeline.operate.letters import Letter, batches, chosen, letter_at, letters, refusal
+from gregor.transport.port import LogReader
 
 MOST_BYTES = 10_000
 """Of a value that are shown."""
@@ -124,22 +125,23 @@ def put_back(settings: Settings, numbers: tuple[str, ...], folder: Path | None, 
       gregor dead-letters put-back all --folder docs
     """
     with opened(settings, folder, bootstrap) as access:
-        if numbers == ("all",):
-            wanted = [one.number for one in letters(access.reader) if not one.put_back and not refusal(one.facts)]
-        else:
-            wanted = [_number(text) for text in numbers]
-            for number in wanted:
-                letter, _ = letter_at(access.reader, number)
-                reason = refusal(letter.facts)
-                if reason:
-                    raise UsageError(f"letter {number} cannot be put back: {reason}")
+        wanted = _chosen(access.reader, numbers)
         if not wanted:
             click.echo("nothing to put back")
-            return
-        # In parts: a batch is written at once, and must stay below what a log takes at once.
-        for at in range(0, len(wanted), 100):
-            said = access.send(PutBack(numbers=tuple(wanted[at : at + 100]), now_ms=now_ms()))
-            click.echo(said)
+        for part in batches(wanted):
+            click.echo(access.send(PutBack(numbers=tuple(part), now_ms=now_ms())))
+
+
+def _chosen(reader: LogReader, numbers: tuple[str, ...]) -> list[Letter]:
+    """Raises UsageError for what cannot be put back, before anything is written."""
+    if numbers == ("all",):
+        return [one for one in letters(reader) if not one.put_back and not refusal(one.facts)]
+    found = [letter for letter, _ in chosen(reader, [_number(text) for text in numbers])]
+    for letter in found:
+        reason = refusal(letter.facts)
+        if reason:
+            raise UsageError(f"letter {letter.number} cannot be put back: {reason}")
+    return found
 
 
 def _number(text: str) -> int:

@@ -4,14 +4,17 @@ The archive is found by three ways, the first that knows: its index; the topic `
 ``pages``; and, where the folder is at hand and no index yet, the files of the URL's partition themselves, as far as a bound allows.
 """
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
 from gregor.archive import open_archive
+from gregor.archive.index import MERGED
 from gregor.errors import GregorError
+from gregor.pipeline.explain.indexed import rows_of
 from gregor.pipeline.explain.story import Response, Result
 from gregor.transport.port import LogReader
 from gregor.url.canonical import Url
@@ -35,9 +38,11 @@ def responses(
         return []
     files = _files(reader, partition)
     found = {result.lease: _in_pages(reader, url, partition, result, files) for result in answered}
-    missing = {lease for lease, response in found.items() if response.file_offset < 0}
-    if archive is not None and missing:
-        for response in _in_archive(archive, url, partition, missing):
+    if archive is not None:
+        for response in _in_index(archive, url, found.values()):
+            found[response.lease] = response
+        missing = {lease for lease, response in found.items() if response.file_offset < 0}
+        for response in _in_archive(archive, url, partition, missing) if missing else ():
             found[response.lease] = replace(
                 found[response.lease], file=response.file, file_offset=response.file_offset, length=response.length
             )
@@ -76,6 +81,22 @@ def _files(reader: LogReader, partition: int) -> list[ArchiveFile]:
         if file.partition == partition:
             files[file.file] = file
     return list(files.values())
+
+
+def _in_index(folder: Path, url: Url, responses: Iterable[Response]) -> Iterator[Response]:
+    """What the archive's merged index knows; a line has the second in which a request started, and no lease."""
+    by_second = {_second(one.fetched_ms): one for one in responses if one.fetched_ms}
+    path = folder / MERGED
+    if not path.is_file():
+        return
+    for stamp, row in rows_of(path, url.text):
+        found = by_second.get(stamp)
+        if found is not None:
+            yield replace(found, file=row.filename, file_offset=int(row.offset), length=int(row.length))
+
+
+def _second(ms: int) -> str:
+    return time.strftime("%Y%m%d%H%M%S", time.gmtime(ms // 1000))
 
 
 def _in_archive(folder: Path, url: Url, partition: int, leases: set[str]) -> Iterator[Response]:

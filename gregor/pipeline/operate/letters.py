@@ -6,7 +6,7 @@ asked for. A record that is still unreadable becomes a new letter.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,8 @@ TOPIC = "dead-letters"
 _ESCAPE = re.compile(r"\\x([89a-f][0-9a-f])")
 _SHORTENED = 10_000
 """Bytes of a key or header from which on a letter keeps its beginning only."""
+BATCH_BYTES = 16 * 1024 * 1024
+BATCH_LETTERS = 1000
 
 
 class Letter(Struct, frozen=True):
@@ -43,12 +45,21 @@ def letters(reader: LogReader) -> Iterator[Letter]:
 
 def letter_at(reader: LogReader, number: int) -> tuple[Letter, bytes]:
     """One letter and the value that could not be read; UsageError when there is none of that number."""
+    return next(chosen(reader, [number]))
+
+
+def chosen(reader: LogReader, numbers: Sequence[int]) -> Iterator[tuple[Letter, bytes]]:
+    """These letters with their values, the oldest first, in one pass; UsageError, at the end, when a number names none."""
+    wanted = set(numbers)
+    receipts = _receipts(reader)
     first, end = reader.ends(TOPIC)[0]
-    found = next(reader.read(TOPIC, 0, number, number + 1), None) if first <= number < end else None
-    facts = _facts(found) if found is not None and found.offset == number else None
-    if found is None or facts is None or facts.receipt_of >= 0:
-        raise UsageError(f"expected the number of a dead letter, found {number}; `gregor dead-letters` lists them")
-    return Letter(number, facts, number in _receipts(reader)), found.value or b""
+    for record in reader.read(TOPIC, 0, max(first, min(wanted)), min(end, max(wanted) + 1)) if wanted else ():
+        facts = _facts(record) if record.offset in wanted else None
+        if facts is not None and facts.receipt_of < 0:
+            wanted.discard(record.offset)
+            yield Letter(record.offset, facts, record.offset in receipts), record.value or b""
+    if wanted:
+        raise UsageError(f"expected the number of a dead letter, found {min(wanted)}; `gregor dead-letters` lists them")
 
 
 def refusal(facts: DeadLetter) -> str:
@@ -69,18 +80,31 @@ def put_back(transport: Transport, numbers: Sequence[int], now_ms: int) -> list[
     """
     outputs: list[Output] = []
     done: list[int] = []
-    for number in dict.fromkeys(numbers):
-        letter, value = letter_at(transport, number)
+    for letter, value in chosen(transport, numbers):
         if letter.put_back:
             continue
         reason = refusal(letter.facts)
         if reason:
-            raise UsageError(f"letter {number} cannot be put back: {reason}")
+            raise UsageError(f"letter {letter.number} cannot be put back: {reason}")
         outputs += _written_again(letter, value, now_ms)
-        done.append(number)
+        done.append(letter.number)
     if outputs:
         transport.append(outputs)
     return done
+
+
+def batches(found: Iterable[Letter]) -> Iterator[list[int]]:
+    """Numbers of letters in parts that can be put back at once, each small enough to be held in memory."""
+    part: list[int] = []
+    size = 0
+    for letter in found:
+        part.append(letter.number)
+        size += letter.facts.size
+        if size >= BATCH_BYTES or len(part) >= BATCH_LETTERS:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 def _written_again(letter: Letter, value: bytes, now_ms: int) -> tuple[Output, Output]:

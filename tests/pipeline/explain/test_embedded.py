@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from gregor.archive import Place, open_archive
+from gregor.archive.index import build_index
 from gregor.config import Config
 from gregor.demo.server import serve
 from gregor.pipeline.explain import Asked, Story, explain
@@ -83,6 +85,15 @@ def test_a_page_that_was_fetched_has_its_whole_story(told: Told) -> None:
     assert refused(story) == []
     assert story.recomputed.same_config
     assert story.next.what.startswith("nothing: it was fetched")
+
+
+def test_the_place_in_the_archive_is_the_same_with_and_without_an_index(told: Told) -> None:
+    archive = open_archive(told.folder / "archive")
+    (before,) = told.of("/a").logged.responses
+    page = archive.page_at(Place(before.file, before.file_offset, before.length))
+    assert (page.url, page.status, page.body) == (told.site.url(0, "/a"), 200, b"<p>/a</p>")
+    build_index(archive, parquet=False)
+    assert told.of("/a").logged.responses == [before]
 
 
 def test_a_seed_was_given_by_the_user(told: Told) -> None:

@@ -10,7 +10,7 @@ from gregor.config.sections import Crawl
 from gregor.errors import UsageError
 from gregor.pipeline.operate import trimming
 from gregor.pipeline.operate.commands import PutBack, carry_out, trim_of
-from gregor.pipeline.operate.letters import letter_at, letters, put_back
+from gregor.pipeline.operate.letters import batches, letter_at, letters, put_back
 from gregor.pipeline.operate.pauses import held
 from gregor.pipeline.operate.remembered import recall, remember
 from gregor.stage.decode import dead_letter
@@ -64,6 +64,7 @@ class OperateContract:
         carry_out(PutBack(numbers=tuple(numbers)), transport)
         written = [(r.key, r.value, r.header) for r in transport.read("discovered", 1, 0)]
         assert written == [(r.key, r.value, r.header) for r in (*records[1:], records[0])]
+        assert [len(part) for part in batches(replace(one, number=5) for one in listed * 700)] == [1000, 1000, 100]
         assert [one.put_back for one in letters(transport)] == [True, True, True]
         assert [one.number for one in letters(transport)] == numbers, "receipts are no letters"
 
