@@ -15,22 +15,20 @@ from selectolax.lexbor import LexborHTMLParser
 CONNECTIONS: Final = 32
 
 
-async def crawl(start: str) -> int:
+async def crawl(start: str) -> None:
     origin = URL(start).origin
-    seen, links = {start}, 0
+    seen = {start}
     queue: asyncio.Queue[str] = asyncio.Queue()
     queue.put_nowait(start)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CONNECTIONS)) as session:
 
         async def work() -> None:
-            nonlocal links
             while True:
                 url = await queue.get()
                 async with session.get(url) as response:
                     body = await response.read()
                     html = response.content_type == "text/html" and response.status == 200
                 for href in _hrefs(body) if html else ():
-                    links += 1
                     target = _join(href, url)
                     if target is not None and target.startswith(origin) and target not in seen:
                         seen.add(target)
@@ -41,7 +39,6 @@ async def crawl(start: str) -> int:
         await queue.join()
         for worker in workers:
             worker.cancel()
-    return links
 
 
 def _hrefs(body: bytes) -> set[str]:
@@ -58,4 +55,4 @@ def _join(href: str, base: str) -> str | None:
 
 
 if __name__ == "__main__":
-    print(f"links {uvloop.run(crawl(sys.argv[1]))}")
+    uvloop.run(crawl(sys.argv[1]))

@@ -49,7 +49,7 @@ class Run(Struct, frozen=True, kw_only=True):
     pages_per_s: float
     """From the first request to the last, as the server saw them: nobody's start counts."""
     links_per_s: float
-    """Links that were looked at; 0: the crawler does not say."""
+    """Links in those pages."""
     cpu_ms_per_page: float
     """Of all its processes, their start included."""
     rss_mb: float
@@ -112,15 +112,14 @@ def measure(contender: Contender, site: Site) -> Run:
         requests = _requests(log)
         pages = Counter(path for _, found, path in requests if found == "200")
         seconds = max(requests[-1][0] - requests[0][0], 0.001)
-        links, shares = _told(output)
         return Run(
             pages=len(pages),
             pages_per_s=round(len(pages) / seconds, 1),
-            links_per_s=round(links / seconds),
+            links_per_s=round(len(pages) * site.links_per_page / seconds),
             cpu_ms_per_page=round((usage.ru_utime + usage.ru_stime) / len(pages) * 1000, 3),
             rss_mb=round(peak[0] / 2**20, 1),
             requests_per_url=round(len(requests) / len({path for _, _, path in requests}), 4),
-            stage_shares=shares,
+            stage_shares=_shares(output),
         )
 
 
@@ -129,17 +128,14 @@ def _requests(log: Path) -> list[tuple[float, str, str]]:
     return sorted((float(at), status, path) for at, status, path in lines)
 
 
-def _told(output: Path) -> tuple[int, dict[str, float]]:
-    """What the crawler says of itself on its last line: `links N`, or gregor's summary."""
+def _shares(output: Path) -> dict[str, float]:
+    """Where the processor's time went, as gregor's summary says on its last line."""
     last = (output.read_text().strip().splitlines() or [""])[-1]
-    if last.startswith("links "):
-        return int(last.split()[1]), {}
-    if last.startswith("{"):
-        summary = msgspec.json.decode(last)
-        cpu = summary.get("cpu_s", {})
-        total = sum(cpu.values()) or 1.0
-        return summary.get("links_seen", 0), {stage: round(used / total, 3) for stage, used in cpu.items()}
-    return 0, {}
+    if not last.startswith("{"):
+        return {}
+    cpu = msgspec.json.decode(last).get("cpu_s", {})
+    total = sum(cpu.values()) or 1.0
+    return {stage: round(used / total, 3) for stage, used in cpu.items()}
 
 
 @contextmanager

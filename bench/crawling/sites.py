@@ -5,11 +5,13 @@ from random import Random
 from typing import Final
 
 from msgspec import Struct
+from selectolax.lexbor import LexborHTMLParser
 
 from infra.documentation import site_folder
 
 PAGE_BYTES: Final = 20 * 1024
 LINKS: Final = 100
+SAMPLE: Final = 200
 _WORDS: Final = ("one", "morning", "it", "woke", "before", "the", "household", "and", "found", "its", "ceiling", "near")
 
 
@@ -19,8 +21,8 @@ class Site(Struct, frozen=True):
     name: str
     folder: Path
     start: str
-    pages: int
-    """HTML files that a crawl can reach from ``start``; 0: not known beforehand."""
+    links_per_page: float
+    """Of a sample of its pages."""
 
 
 def generated(folder: Path, pages: int) -> Site:
@@ -30,11 +32,18 @@ def generated(folder: Path, pages: int) -> Site:
         path = folder / _path(number)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_page(random, number, pages))
-    return Site("generated", folder, f"/{_path(0)}", pages)
+    return Site("generated", folder, f"/{_path(0)}", _links_per_page(folder))
 
 
 def documentation(name: str) -> Site:
-    return Site(name, site_folder(name), "/index.html", 0)
+    folder = site_folder(name)
+    return Site(name, folder, "/index.html", _links_per_page(folder))
+
+
+def _links_per_page(folder: Path) -> float:
+    files = sorted(folder.rglob("*.html"))
+    sample = [file for file in files[:: max(1, len(files) // SAMPLE)] if file.is_file()]
+    return sum(len(LexborHTMLParser(file.read_bytes()).css("a[href]")) for file in sample) / len(sample)
 
 
 def _path(number: int) -> str:

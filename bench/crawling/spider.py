@@ -22,17 +22,12 @@ class SiteSpider(Spider):
     def __init__(self, start: str) -> None:
         super().__init__()
         self.start_urls = [start]
-        self.links = 0
         self._extract = LinkExtractor(allow_domains=urlsplit(start).netloc, canonicalize=True).extract_links
 
     def parse(self, response: Response, **_: Any) -> Iterator[Request]:
         if isinstance(response, HtmlResponse):
             for link in self._extract(response):
-                self.links += 1
                 yield Request(link.url)
-
-    def closed(self, reason: str) -> None:
-        print(f"links {self.links}")
 
 
 def main(start: str) -> None:

@@ -1,0 +1,87 @@
+"""Whole crawls of one site by one crawler after the other, on one machine, in one run, without a delay.
+
+Run: python bench/crawl.py [--quick] [--json] [--only NAME]
+
+The sites: pages of 20 KB with 100 links, generated, and python3.11-doc; nginx serves both. The crawlers: gregor on the embedded
+transport, without and with its archive; a bare loop of aiohttp, lexbor, ada and a set, which keeps nothing; Scrapy; Colly where Go is
+installed and wget2 where it is. Rates are those of the server's log, from the first request to the last; processor time and memory are
+those of all processes of a crawler.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from bench.crawling.contenders import Contender, Run, contenders, measure, settle
+from bench.crawling.sites import Site, documentation, generated
+from bench.report import finish, machine, parser
+
+PAGES: Final = 10_000
+QUICK_PAGES: Final = 600
+QUICK: Final = ("gregor", "gregor+archive", "bare", "scrapy")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    asked = _options(arguments)
+    print(machine("aiohttp", "selectolax", "scrapy"))
+    with tempfile.TemporaryDirectory(prefix="gregor-bench-") as name:
+        folder = Path(name)
+        # nginx reads the files as another user.
+        folder.chmod(0o755)
+        sites = [generated(folder / "generated", QUICK_PAGES if asked.quick else PAGES)]
+        if not asked.quick:
+            sites.append(documentation("python"))
+        runs = {site.name: _crawl(site, [one for one in contenders() if _wanted(one, asked)]) for site in sites}
+    figures = _figures(runs)
+    finish(figures, asked.json)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    options = parser(__doc__)
+    options.formatter_class = argparse.RawDescriptionHelpFormatter
+    options.add_argument("--only", action="append", default=[], metavar="NAME", help="these crawlers alone")
+    return options.parse_args(arguments)
+
+
+def _wanted(contender: Contender, asked: argparse.Namespace) -> bool:
+    return contender.name in (asked.only or (QUICK if asked.quick else [contender.name]))
+
+
+def _crawl(site: Site, crawlers: Sequence[Contender]) -> dict[str, Run]:
+    print(f"\n{site.name}\n{'':18}{'pages':>8}{'pages/s':>10}{'links/s':>10}{'CPU ms':>9}{'MB':>8}{'requests':>10}")
+    runs = {}
+    for crawler in crawlers:
+        run = runs[crawler.name] = measure(crawler, site)
+        print(
+            f"{crawler.name:18}{run.pages:>8,}{run.pages_per_s:>10,.0f}{run.links_per_s:>10,}{run.cpu_ms_per_page:>9.3f}"
+            f"{run.rss_mb:>8,.0f}{run.requests_per_url:>10.4f}  {crawler.version}",
+            flush=True,
+        )
+        settle()
+    return runs
+
+
+def _figures(runs: dict[str, dict[str, Run]]) -> dict[str, Any]:
+    first = next(iter(runs.values()))
+    figures: dict[str, Any] = {
+        "sites": {site: {name: msgspec.to_builtins(run) for name, run in by.items()} for site, by in runs.items()}
+    }
+    for title, ours, other in (
+        ("ratio_scrapy", "gregor", "scrapy"),
+        ("ratio_bare", "gregor", "bare"),
+        ("ratio_bare_archive", "gregor+archive", "bare"),
+    ):
+        if ours in first and other in first:
+            # The site on which we do worst.
+            figures[title] = min(round(by[ours].pages_per_s / by[other].pages_per_s, 3) for by in runs.values())
+    if "gregor+archive" in first:
+        figures["stage_shares"] = first["gregor+archive"].stage_shares
+    return figures
+
+
+if __name__ == "__main__":
+    main()
