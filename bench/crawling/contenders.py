@@ -1,5 +1,6 @@
 """Each crawler as a command, and how one run of it is measured: by the server's log, and by what the processes used."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from msgspec import Struct
 
 from bench.crawling.sites import Site
 from bench.fetching.nginx import nginx
+from infra.kafka.jars import cache_folder
 
 SAMPLE_EVERY_S: Final = 0.1
 HERE: Final = Path(__file__).parent
@@ -68,6 +70,8 @@ def contenders() -> list[Contender]:
         Contender("bare", "aiohttp", lambda url, _: [here, "-m", "bench.crawling.bare", url]),
         Contender("scrapy", _version("scrapy"), lambda url, _: [here, "-m", "bench.crawling.spider", url]),
     ]
+    if shutil.which("go"):
+        made.append(Contender("colly", _colly_version(), lambda url, _: [str(_built_colly()), url]))
     if shutil.which("wget2"):
         made.append(Contender("wget2", "", _wget2))
     return made
@@ -78,6 +82,23 @@ def _gregor(name: str, archive: str) -> Contender:
         return [sys.executable, "-m", "gregor", "crawl", "--output", str(folder / "out"), "--json", url]
 
     return Contender(name, _version("gregor-crawl"), command, {**GREGOR, "GREGOR_ARCHIVE__ENABLED": archive})
+
+
+def _built_colly() -> Path:
+    """The Go program beside this file, built once for each of its versions."""
+    digest = hashlib.sha256(
+        b"".join((HERE / "colly" / name).read_bytes() for name in ("main.go", "go.sum"))
+    ).hexdigest()
+    program = cache_folder() / "bench" / f"colly-{digest[:16]}"
+    if not program.exists():
+        program.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["go", "build", "-o", str(program), "."], cwd=HERE / "colly", check=True)
+    return program
+
+
+def _colly_version() -> str:
+    lines = (HERE / "colly" / "go.mod").read_text().splitlines()
+    return next(line.split()[-1] for line in lines if "gocolly/colly" in line)
 
 
 def _wget2(url: str, folder: Path) -> list[str]:
