@@ -54,7 +54,7 @@ class Recent:
     def __init__(self, state: StateReader, budget: int) -> None:
         """``budget`` in entries."""
         self._budget = max(1, budget)
-        self._gather = max(1, budget >> 4)
+        self._gather = max(1, budget >> 5)
         runs = [read_runs(state, region) for region in range(REGIONS)]
         self._runs: Counts = np.array([len(some) for some in runs])
         self._number = 1 + max((number_of_run(key) for some in runs for key, _ in some), default=-1)
