@@ -142,14 +142,14 @@ class ArchiverStage:
         return {}
 
     def prepare(self) -> Sequence[Output]:
-        outputs = []
-        for shelf in self._shelves.values():
-            for write in shelf.writes:
-                if write.at == 0:
-                    self._refuse_foreign(write.file.file)
-                self._disk.write(write.file.file, write.at, write.parts)
-                outputs.append(Output("archive", 0, write.file.file.encode(), encode(write.file)))
-        return outputs
+        writes = [write for shelf in self._shelves.values() for write in shelf.writes]
+        for write in writes:
+            if write.at == 0:
+                self._refuse_foreign(write.file.file)
+            self._disk.write(write.file.file, write.at, write.parts)
+        if writes:
+            self._disk.sync([write.file.file for write in writes])
+        return [Output("archive", 0, write.file.file.encode(), encode(write.file)) for write in writes]
 
     def _refuse_foreign(self, name: str) -> None:
         """A new file by the name of one that has committed pages: the log began anew, and its archive would be overwritten."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gregor.archive.reader import open_archive
-from gregor.errors import CorruptState, ForeignState
+from gregor.errors import CorruptState, ForeignState, StateError
 from gregor.stage.contract import Received
 from gregor.transport.port import Assignment, Output, Position
 from schemas.archive import ArchiveFile, decode_archive_file
@@ -235,6 +235,12 @@ def test_commits_that_the_log_lost_with_its_machine_are_made_again(tmp_path: Pat
     again.committed()
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.warc.gz")} == before
     assert [page.facts.lease for page in open_archive(tmp_path)] == [f"0-{number}" for number in range(40)]
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StateError, match=r"expected to be able to write .*; mend that, or set archive\.folder"):
+        ArchiverStage(SMALL, tmp_path / "file" / "archive", "m")
 
 
 def test_a_folder_that_was_moved_away_makes_the_archiver_begin_a_new_file(tmp_path: Path) -> None:
