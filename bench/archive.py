@@ -208,6 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "ratio_warcio": round(their_wall / wall, 2),
             "ratio_warcio_cpu": round(their_cpu / cpu, 2),
             "ratio_warcio_same_level": round(best(same, lambda run: run.write.wall) / wall, 2),
+            "pages_per_cpu_s": round(count / cpu),
             "warcio_pages_per_s": round(count / their_wall),
             "written_pages_per_s": round(count / best(ours, lambda run: run.write.wall)),
             "indexed_pages_per_s": round(count / best(ours, lambda run: run.index.wall)),

@@ -15,18 +15,21 @@ import psutil
 from msgspec import Struct
 
 from bench.engines.catalogue import DEFER, ENGINES, KEEP_TEXT
-from bench.engines.interface import BulkLoading, Stats, UniquenessEngine, Urls
+from bench.engines.interface import BulkLoading, Settling, Stats, UniquenessEngine, Urls
 from bench.engines.postgres import Postgres
 from bench.engines.text import with_texts
 from bench.engines.veuniq import Veuniq
 from bench.workload import Web
 
-FILL: Final = 1_000_000
+FILL: Final = 250_000
+"""URLs of a checkpoint while a store is filled: all of them new, they change as much as a cycle of a million links does."""
+WARM_UP: Final = 1_000_000
+"""URLs that an engine with caches has seen before the first batch that counts."""
 AT_LEAST: Final = 3
 """Batches of each size, after one that warms up, or for VEUNIQ a round of them, until as many strays come back as leave. Small ones are
 repeated until they have seen as many URLs as ``SPAN``, but not more than ``AT_MOST`` times."""
 SPAN: Final = 300_000
-AT_MOST: Final = 60
+AT_MOST: Final = 30
 
 
 class Row(Struct, frozen=True):
@@ -146,6 +149,9 @@ def measure(name: str, stored: int, batches: tuple[int, ...], beta: float, folde
     engine.open(Path(folder))
     web = Web(stored, beta=beta)
     peak = fill(engine, web)
+    if isinstance(engine, Settling):
+        warm_up(engine, web)
+        engine.settle()
     rows = []
     for batch in batches:
         for _ in range(engine.repositories if isinstance(engine, Veuniq) else 1):
@@ -157,6 +163,13 @@ def measure(name: str, stored: int, batches: tuple[int, ...], beta: float, folde
         rows.append(meter.row(stored, batch, peak))
     engine.close()
     return rows
+
+
+def warm_up(engine: UniquenessEngine, web: Web) -> None:
+    size = min(WARM_UP, web.stored) // 10
+    for _ in range(10):
+        engine.check(web.batch(size))
+        engine.checkpoint()
 
 
 def _turn(engine: UniquenessEngine, web: Web, batch: int, meter: Meter) -> None:

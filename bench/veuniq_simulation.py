@@ -23,11 +23,11 @@ import msgspec
 from bench import report
 from bench.engines.blocks import Blocks
 from bench.engines.drum import Drum
-from bench.engines.interface import UniquenessEngine
+from bench.engines.interface import Settling, UniquenessEngine
 from bench.engines.provision import run
 from bench.engines.text import URL_BYTES, with_texts
 from bench.engines.veuniq import Veuniq
-from bench.measure import Meter, Row, fill, memory_mb
+from bench.measure import Meter, Row, fill, memory_mb, warm_up
 from bench.plot import Axes, lines
 from bench.uniqueness import crossing, numbers
 from bench.workload import BETA, P_NEW, Web
@@ -76,6 +76,9 @@ def simulate(settings: Sequence[Setting], folder: str, beta: float) -> list[Row]
     engine.open(Path(folder))
     web = Web(settings[0].stored, beta=beta)
     peak = fill(engine, web)
+    if isinstance(engine, Settling):
+        warm_up(engine, web)
+        engine.settle()
     rows = []
     for setting in settings:
         for _ in range(setting.repositories if isinstance(engine, Veuniq) else 1):

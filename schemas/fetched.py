@@ -80,6 +80,8 @@ class FetchResult(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fals
     """Last-Modified as sent; empty: none."""
     location: str = ""
     """Target of a redirect as sent; empty: none."""
+    cookies: str = ""
+    """Of a redirect: the name=value pairs of its Set-Cookie headers, joined by "; ", for one retry if it leads to itself; empty: none."""
     retry_after_ms: Integer = 0
     """The server's Retry-After in milliseconds from the end of the response on; 0: none."""
     detail: str = ""

@@ -1,7 +1,9 @@
 """gregor's own engine on a RocksDB of its own, every checkpoint one WriteBatch."""
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +12,18 @@ from bench.engines.interface import Stats, Urls
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.state.store import Range, StateReader, StateWriter, Store
 from streams.frontier.uniqueness.apply import apply
-from streams.frontier.uniqueness.blocks import Layout
+from streams.frontier.uniqueness.blocks import SEEN, Layout
 from streams.frontier.uniqueness.engine import Engine, Found
 from streams.frontier.uniqueness.facts import COUNT_UNIT
 from streams.frontier.uniqueness.state import FAMILIES
+
+_BUSY: Final = ("mem-table-flush-pending", "num-running-flushes", "compaction-pending", "num-running-compactions")
+
+
+def settle(store: Store, family: str) -> None:
+    """Wait until RocksDB neither flushes nor compacts."""
+    while any(store.property_int(family, f"rocksdb.{name}") for name in _BUSY):
+        time.sleep(0.05)
 
 
 class CountedReader:
@@ -114,6 +124,9 @@ class Blocks:
         self._store.write(batch)
         self._written += writer.bytes
         self._engine.committed()
+
+    def settle(self) -> None:
+        settle(self._store, SEEN)
 
     def stats(self) -> Stats:
         return Stats(self._state.bytes, self._written)

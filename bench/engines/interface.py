@@ -50,6 +50,15 @@ class UniquenessEngine(Protocol):
 
 
 @runtime_checkable
+class Settling(Protocol):
+    """An engine that goes on working in the background after a checkpoint."""
+
+    def settle(self) -> None:
+        """Wait until it rests."""
+        ...
+
+
+@runtime_checkable
 class BulkLoading(Protocol):
     """An engine that can be filled faster than by asking; every URL is new, each occurs once, and nothing was stored before."""
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from rocksdict import BlockBasedOptions, Options
 
+from bench.engines.blocks import settle
 from bench.engines.interface import Stats, Urls
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.state.store import Store
@@ -72,6 +73,9 @@ class RocksDbKeys:
     def stats(self) -> Stats:
         """Keys only; the blocks that RocksDB reads and writes for them are seen by the operating system."""
         return Stats(self._read, self._written)
+
+    def settle(self) -> None:
+        settle(self._store, _FAMILY)
 
     def close(self) -> None:
         self._store.close()

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from gregor.archive import cdxj
 from gregor.archive.content import content_of
-from gregor.archive.parquet import PageTable, page_row
+from gregor.archive.parquet import PageTable, has_pyarrow, page_row
 from gregor.archive.reader import Archive
 from schemas.archive import ArchiveFile
 from workers.archiver.names import ENDING
@@ -48,8 +48,10 @@ class Indexed(Struct, frozen=True):
     """Files whose part was made; the parts of the others were there."""
 
 
-def build_index(archive: Archive, parquet: bool = True) -> Indexed:
-    """Bring the indexes up to what is committed."""
+def build_index(archive: Archive, parquet: bool | None = None) -> Indexed:
+    """Bring the indexes up to what is committed; ``parquet`` None: if pyarrow is installed."""
+    if parquet is None:
+        parquet = has_pyarrow()
     folder, tables = archive.folder / PARTS, archive.folder / TABLES
     for one in (folder, tables):
         one.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,6 @@
 """One page as the archive has it, read back from its records."""
 
-import calendar
-import time
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -134,8 +133,7 @@ def with_request(page: Page, record: WarcRecord) -> Page:
 
 def milliseconds(date: str) -> int:
     """From WARC's way of writing to the number."""
-    seconds, _, rest = date.removesuffix("Z").partition(".")
-    return calendar.timegm(time.strptime(seconds, "%Y-%m-%dT%H:%M:%S")) * 1000 + int((rest + "000")[:3])
+    return round(datetime.fromisoformat(date).timestamp() * 1000)
 
 
 def _lines(head: bytes) -> bytes:

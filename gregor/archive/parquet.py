@@ -1,6 +1,7 @@
 """Tables in Parquet; pyarrow is needed for these alone, and is imported when one is written."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -16,6 +17,10 @@ COLUMNS: Final = (
     "url", "server", "status", "type", "charset", "language", "title", "digest", "fetched", "depth", "file", "offset",
     "length", "body_bytes", "truncated", "revisit", "kind", "lease", "visit",
 )  # fmt: skip
+
+
+def has_pyarrow() -> bool:
+    return find_spec("pyarrow") is not None
 
 
 def pyarrow() -> Any:

@@ -83,9 +83,12 @@ class Archive:
 
 
 def open_archive(folder: str | Path) -> Archive:
-    """Raises UsageError when nothing of an archiver is there."""
+    """The archive's folder, or that of a crawl, with ``archive`` in it. Raises UsageError when nothing of an archiver is there."""
     path = Path(folder)
     found = read_manifests(path)
+    if not found and (path / "archive").is_dir():
+        path = path / "archive"
+        found = read_manifests(path)
     if not found:
         raise UsageError(
             f"expected an archive in {path}, found no files-*.jsonl there",

@@ -63,6 +63,7 @@ def _flush(shelf: Shelf, disk: Disk, manifest: Manifest) -> None:
     try:
         for write in shelf.writes:
             disk.write(write.file.file, write.at, write.parts)
+        disk.sync([write.file.file for write in shelf.writes])
     except NotNow as error:
         raise UsageError(str(error).replace("it goes on by itself", "and begin again in another folder")) from error
     manifest.put(shelf.committed())

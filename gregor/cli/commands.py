@@ -26,7 +26,11 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "crawl": LazyCommand(
         "gregor.cli.crawl:crawl", "Crawl with one command, on this machine alone.", Section.ONE_MACHINE
     ),
+    "cluster": LazyCommand(
+        "gregor.cli.cluster:cluster", "Crawl with a small cluster on this machine.", Section.CLUSTER
+    ),
     "topics": LazyCommand("gregor.cli.topics:topics", "Check or create the crawl's topics.", Section.CLUSTER),
+    "seed": LazyCommand("gregor.cli.seed:seed", "Give a crawl URLs to begin with.", Section.CLUSTER),
     "worker": LazyCommand("gregor.cli.worker:worker", "Run one stage of a crawl as a process.", Section.CLUSTER),
     "rebuild": LazyCommand(
         "gregor.cli.rebuild:rebuild", "Throw a worker's state away; its next start restores it.", Section.CLUSTER

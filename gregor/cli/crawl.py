@@ -1,19 +1,15 @@
 """`gregor crawl`: a whole crawl on this machine, from seeds to files that can be used at once."""
 
 import shutil
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 
 from gregor.cli.crawl_options import flags_of, seeds_of, with_settings
 from gregor.cli.crawl_outcome import dry_run, tell, write_outputs
+from gregor.cli.interruptible import interruptible
 from gregor.cli.settings import Settings, pass_settings
 from gregor.cli.watching import Watching
 from gregor.config import Config, Flag
@@ -125,7 +121,7 @@ def _tell_judgement(found: Judgement, output: Path) -> None:
 
 
 def _run(config: Config, output: Path, as_json: bool) -> None:
-    with _interruptible() as stop:
+    with interruptible() as stop:
         watching = Watching(config.crawl.max_pages, as_json)
         job = EmbeddedCrawl(config, output)
         try:
@@ -139,21 +135,3 @@ def _run(config: Config, output: Path, as_json: bool) -> None:
     if stop.is_set():
         click.echo(f"Stopped. The same command goes on where it stopped; all of it is in {output}.", err=True)
         sys.exit(EXIT_INTERRUPTED)
-
-
-@contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """Ctrl-C and SIGTERM ask for an end; a second Ctrl-C does not wait for it."""
-    stop = threading.Event()
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        if stop.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        stop.set()
-
-    previous = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

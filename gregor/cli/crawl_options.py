@@ -1,7 +1,7 @@
-"""The options of `gregor crawl` and the settings that they stand for."""
+"""The options of `gregor crawl` and `gregor cluster`, and the settings that they stand for."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -34,7 +34,17 @@ _SETTINGS: Final[Mapping[str, tuple[str, Any, str]]] = {
 
 def with_settings(command: Command) -> Command:
     """Adds the options that set one setting each."""
-    for name, (_, kind, help_text) in reversed(list(_SETTINGS.items())):
+    return _with_options(command, _SETTINGS)
+
+
+def with_cluster_settings(command: Command) -> Command:
+    """The same for a cluster, whose workers are counted by role."""
+    return _with_options(command, [name for name in _SETTINGS if name != "workers"])
+
+
+def _with_options(command: Command, names: Iterable[str]) -> Command:
+    for name in reversed(list(names)):
+        _, kind, help_text = _SETTINGS[name]
         command = click.option(f"--{name}", type=kind, help=help_text)(command)
     return command
 
@@ -43,7 +53,7 @@ def flags_of(chosen: Mapping[str, Any]) -> dict[str, Flag | None]:
     """The settings of the options that were given; ``chosen`` has click's parameter names."""
     flags: dict[str, Flag | None] = {}
     for name, (key, _, _) in _SETTINGS.items():
-        value = chosen[name.replace("-", "_")]
+        value = chosen.get(name.replace("-", "_"))
         flags[key] = None if value is None else Flag(value, f"--{name}")
     if chosen["list_only"]:
         if chosen["depth"] is not None:

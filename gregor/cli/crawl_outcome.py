@@ -1,9 +1,9 @@
-"""What `gregor crawl` says and leaves behind: the plan of a dry run, the files in the output folder, the summary, the seeds that failed."""
+"""What a whole crawl says and leaves behind: the plan of a dry run, the files in the output folder, the summary, the seeds that failed."""
 
 import json
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import click
 import msgspec
@@ -13,18 +13,35 @@ from gregor.archive.items import items_of, write_jsonl
 from gregor.archive.reader import open_archive
 from gregor.config import Config
 from gregor.errors import EXIT_CHECK_FAILED
-from gregor.pipeline.embedded import EmbeddedCrawl
 from gregor.pipeline.seeds import parse_seeds
 from gregor.pipeline.stages import archive_folder
 from gregor.report.make import REPORT, make_report
 from gregor.report.summary import Summary
 from gregor.stage.loop import now_ms
+from gregor.transport.port import LogReader
 from gregor.url.rules import rules_of
 from workers.archiver.manifest import read_manifests
 
 ITEMS: Final = "items.jsonl"
 MOST_REASONS: Final = 8
 MOST_SEEDS: Final = 20
+
+
+class Job(Protocol):
+    """A crawl that has been run, on this machine alone or on a cluster."""
+
+    @property
+    def transport(self) -> LogReader: ...
+
+    @property
+    def cpu_s(self) -> dict[str, float]:
+        """Processor time by stage."""
+        ...
+
+    @property
+    def nobody_answers(self) -> bool:
+        """Whether it ended because no seed did."""
+        ...
 
 
 def dry_run(config: Config, output: Path) -> None:
@@ -54,7 +71,7 @@ def _limit(value: int, what: str) -> str:
     return f"{value:,} {what} at most" if value else f"any {what}"
 
 
-def write_outputs(job: EmbeddedCrawl, config: Config, output: Path) -> Summary:
+def write_outputs(job: Job, config: Config, output: Path) -> Summary:
     """The files that people use: indexes of the archive, items, summary and report."""
     archive = archive_folder(config, output)
     if config.archive.enabled and read_manifests(archive):
@@ -63,7 +80,7 @@ def write_outputs(job: EmbeddedCrawl, config: Config, output: Path) -> Summary:
     return make_report(output, job.transport, config.crawl.name, config.partitions.partitions, now_ms())
 
 
-def tell(summary: Summary, job: EmbeddedCrawl, config: Config, output: Path, as_json: bool) -> None:
+def tell(summary: Summary, job: Job, config: Config, output: Path, as_json: bool) -> None:
     """The summary; ends the program with 1 when no seed could be fetched."""
     if as_json:
         whole = {"type": "summary", "cpu_s": job.cpu_s, "output": str(output), **msgspec.to_builtins(summary)}

@@ -14,6 +14,9 @@ DISTRIBUTION = "gregor-crawl"
 EPILOG = """\b
 Examples:
   gregor crawl --demo                    a small bundled site, in seconds
+  gregor status docs                     how the crawl in that folder is doing
+  gregor explain https://example.com/a docs
+                                         all that is known of a URL, and why
   gregor --config big.toml topics        what a cluster lacks for this crawl
   gregor --config big.toml worker fetcher --folder state/a
   gregor config show                     every setting, its value, its origin

@@ -7,8 +7,7 @@ import click
 
 from gregor.archive.items import items_of, write_jsonl, write_parquet
 from gregor.cli.settings import Settings, pass_settings
-from gregor.config import Flag
-from gregor.pipeline.reading import log_of
+from gregor.cli.target import bootstrap_option, folder_option, opened
 
 _WRITERS = {"jsonl": write_jsonl, "parquet": write_parquet}
 
@@ -16,8 +15,8 @@ _WRITERS = {"jsonl": write_jsonl, "parquet": write_parquet}
 @click.command(short_help="Take the items of a crawl: JSONL or Parquet.")
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--as", "form", type=click.Choice(["jsonl", "parquet"]), default="jsonl", help="One file, or a folder.")
-@click.option("--folder", type=click.Path(path_type=Path), help="Of a crawl on this machine; without: the cluster.")
-@click.option("--bootstrap", help="Brokers to ask first: host:port, several with commas.")
+@folder_option
+@bootstrap_option
 @pass_settings
 def items(
     settings: Settings, output: Path, form: Literal["jsonl", "parquet"], folder: Path | None, bootstrap: str | None
@@ -29,7 +28,6 @@ def items(
       gregor items items.jsonl --folder docs
       gregor --config shop.toml items items --as parquet
     """
-    config = settings.load({"kafka.bootstrap": Flag(bootstrap, "--bootstrap")}).config
-    with log_of(config, folder) as log:
-        write = _WRITERS[form]
-        click.echo(f"{write(lambda: items_of(log), output):,} items in {output}")
+    with opened(settings, folder, bootstrap) as access:
+        count = _WRITERS[form](lambda: items_of(access.reader), output)
+    click.echo(f"{count:,} items in {output}")

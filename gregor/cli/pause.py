@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from gregor.cli.settings import Settings, pass_settings
-from gregor.cli.target import bootstrap_option, configuration, folder_option, now_ms, opened
-from gregor.pipeline.operate.access import Access
+from gregor.cli.target import bootstrap_option, folder_option, now_ms, opened
 from gregor.pipeline.operate.pauses import held, server_named
-from gregor.pipeline.stages import ROLES, placement_of
+from gregor.pipeline.stages import ROLES
+from gregor.transport.port import LogReader
 from schemas.control import Pause
 from streams.frontier.families import SERVERS
 
@@ -60,17 +60,17 @@ def _tell(settings: Settings, given: str | None, folder: Path | None, bootstrap:
             return
         said = access.send(Pause(paused=paused, server=server, by=_user(), since_ms=now_ms()))
         click.echo(f"{'pause' if paused else 'resume'} {what}: {said}")
-        if server and paused and not _heard_of(access, settings, server, bootstrap):
+        if server and paused and not _heard_of(access.reader, access.partitions, server):
             click.echo(f"nothing is known of {server} here yet; the pause holds all the same")
         if not paused and server and known.crawl is not None:
             click.echo("the whole crawl is still paused; `gregor resume` without a server lets it go on")
 
 
-def _heard_of(access: Access, settings: Settings, server: str, bootstrap: str | None) -> bool:
+def _heard_of(reader: LogReader, partitions: int, server: str) -> bool:
     """True also when it cannot be told."""
-    config, _ = configuration(settings, access, held(access.reader), bootstrap)
-    state = access.reader.state(ROLES["frontier"].spec, placement_of(config).partition(server))
-    return state is None or state.get(SERVERS, server.encode()) is not None
+    frontier = ROLES["frontier"].spec
+    states = [reader.state(frontier, partition) for partition in range(partitions)]
+    return any(state is None or state.get(SERVERS, server.encode()) is not None for state in states)
 
 
 def _user() -> str:

@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from gregor.archive.rearchive import rearchive as archive_again
 from gregor.cli.settings import Settings, pass_settings
-from gregor.config import Flag
+from gregor.cli.target import bootstrap_option, configuration, folder_option, opened
 from gregor.errors import UsageError
-from gregor.pipeline.reading import log_of
+from gregor.pipeline.operate.pauses import held
 from gregor.transport.port import LogReader
 
 
@@ -24,8 +25,8 @@ from gregor.transport.port import LogReader
     help="Where to begin: in every partition, or in the one named; may be repeated. Without: at the beginning.",
 )
 @click.option("--since", metavar="TIME", help="Where to begin: 2026-11-16, or 2026-11-16T15:41:00Z.")
-@click.option("--folder", type=click.Path(path_type=Path), help="Of a crawl on this machine; without: the cluster.")
-@click.option("--bootstrap", help="Brokers to ask first: host:port, several with commas.")
+@folder_option
+@bootstrap_option
 @pass_settings
 def rearchive(
     settings: Settings,
@@ -41,12 +42,14 @@ def rearchive(
 
     \b
     Examples:
-      gregor rearchive again
+      gregor rearchive again --folder docs
       gregor rearchive again --from 3:1200 --from 4:0
       gregor rearchive today --since 2026-11-16
     """
-    config = settings.load({"kafka.bootstrap": Flag(bootstrap, "--bootstrap")}).config
-    with log_of(config, folder) as log:
+    with opened(settings, folder, bootstrap) as access:
+        log = access.reader
+        config, _ = configuration(settings, access, held(log), bootstrap)
+        config = replace(config, crawl=replace(config.crawl, name=access.crawl))
         done = archive_again(log, config, _starts(log, starts, since), output)
     click.echo(f"{done.pages:,} pages in {done.files:,} files in {output}")
     if done.unreadable:

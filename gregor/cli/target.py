@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 from msgspec.structs import replace
 
+from gregor.cli.crawl import OUTPUT
 from gregor.cli.settings import Settings
 from gregor.config import Config, Flag
 from gregor.pipeline.operate.access import Access, FolderAccess, KafkaAccess
@@ -19,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def folder_option(command: F) -> F:
-    text = "The crawl's folder; without it the configured cluster, or the configured folder."
+    text = f"The crawl's folder; without it the configured cluster, or {OUTPUT} here."
     return click.option("--folder", type=click.Path(path_type=Path), metavar="DIR", help=text)(command)
 
 
@@ -33,7 +34,7 @@ def json_option(command: F) -> F:
 
 @contextmanager
 def opened(settings: Settings, folder: Path | None, bootstrap: str | None) -> Iterator[Access]:
-    """The crawl of a folder that was named; else that of the cluster, if one is configured; else that of the configured folder."""
+    """The crawl of a folder that was named; else that of the cluster, if one is configured; else what `gregor crawl` makes here."""
     access = _access(settings, folder, bootstrap)
     try:
         yield access
@@ -45,10 +46,9 @@ def _access(settings: Settings, folder: Path | None, bootstrap: str | None) -> A
     if folder is not None:
         return FolderAccess(folder)
     loaded = settings.load({"kafka.bootstrap": Flag(bootstrap, "--bootstrap")})
-    place = Path(loaded.config.state.folder)
     if loaded.origin["kafka.bootstrap"] != "default":
-        return KafkaAccess(loaded.config, place)
-    return FolderAccess(place)
+        return KafkaAccess(loaded.config, Path(loaded.config.state.folder))
+    return FolderAccess(Path(OUTPUT))
 
 
 def configuration(settings: Settings, access: Access, known: Held, bootstrap: str | None) -> tuple[Config, str]:

@@ -9,8 +9,10 @@ from gregor.cli.settings import Settings, pass_settings
 from gregor.cli.status import table
 from gregor.cli.target import bootstrap_option, folder_option, json_option, now_ms, opened
 from gregor.pipeline.operate.commands import trim_of
-from gregor.pipeline.operate.status import stages_of
+from gregor.pipeline.operate.pauses import held
+from gregor.pipeline.operate.remembered import recall
 from gregor.pipeline.operate.trimming import TRIMMABLE, TopicPlan, places, plan, readers_of
+from gregor.pipeline.stages import ROLES
 
 HOUR_MS = 3_600_000
 
@@ -26,6 +28,11 @@ HOUR_MS = 3_600_000
     show_default=True,
     help="Keep what is younger, for replays and `gregor explain`.",
 )
+@click.option(
+    "--without",
+    type=click.Choice(["archiver"]),
+    help="This crawl has none, so that nothing is kept for it.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @json_option
 @pass_settings
@@ -35,6 +42,7 @@ def trim(
     bootstrap: str | None,
     topics: tuple[str, ...],
     keep_hours: float,
+    without: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -50,7 +58,9 @@ def trim(
       gregor --config big.toml trim --topic pages --keep-hours 1
     """
     with opened(settings, folder, bootstrap) as access:
-        stages = {spec.name: spec.inputs for spec in stages_of(access.reader)}
+        config = recall(held(access.reader))
+        archives = without != "archiver" and (config is None or config.archive.enabled)
+        stages = {name: role.spec.inputs for name, role in ROLES.items() if archives or name != "archiver"}
         before_ms = now_ms() - int(keep_hours * HOUR_MS)
         plans = plan(access.reader, topics or TRIMMABLE, readers_of(stages), before_ms)
         said = "nothing was deleted: this is what would go" if dry_run else "there is nothing to delete"

@@ -1,13 +1,17 @@
 """From the user's seeds to records of ``discovered``."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from gregor.errors import UsageError
-from gregor.transport.port import Output
+from gregor.transport.port import Output, Transport
 from gregor.url.canonical import CanonicalRules, Refusal, Url, split
 from gregor.url.fingerprint import Placement
 from schemas.codec import encode
 from schemas.discovered import Discovered
+
+AT_ONCE: Final = 10_000
+"""Seeds of one transaction, which has to end within its time-out."""
 
 
 def parse_seeds(seeds: Sequence[str], rules: CanonicalRules) -> list[Url]:
@@ -42,3 +46,10 @@ def seed_outputs(urls: Sequence[Url], placement: Placement, now_ms: int) -> list
         )
         for number, url in enumerate(urls)
     ]
+
+
+def write_seeds(transport: Transport, urls: Sequence[Url], placement: Placement, now_ms: int) -> None:
+    """Into ``discovered``. Written again they are known already, so that a call that failed half way can be made again."""
+    outputs = seed_outputs(urls, placement, now_ms)
+    for begin in range(0, len(outputs), AT_ONCE):
+        transport.append(outputs[begin : begin + AT_ONCE])

@@ -13,6 +13,7 @@ from msgspec import Struct
 from gregor.config import Config
 from gregor.state.packed import Mutation, Operation, pack_delta
 from gregor.state.store import StateReader
+from gregor.url.rules import rules_of
 from streams.frontier import queue
 from streams.frontier.entry import place_prefix
 from streams.frontier.families import DOMAINS, NUMBERS, PARTITION
@@ -69,6 +70,7 @@ class Books:
         self.robots = RobotsCache(state, config.robots_agent)
         self.verdicts = Verdicts(partition, config.frontier.verdicts_per_checkpoint, config.config_version)
         self.in_scope = scope_of(config)
+        self.canonical_rules = rules_of(config.url)
         self.priority = priority_by(config.frontier)
         self.place_prefix = place_prefix(config.frontier.order)
         self.moves = Moves()

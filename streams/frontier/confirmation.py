@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from gregor.url.canonical import Refusal, join
 from schemas.fetched import Fetched, FetchResult
 from schemas.schedule import OrderKind
@@ -20,6 +22,8 @@ from streams.frontier.server import LiveServer
 from streams.frontier.uniqueness.facts import UrlState
 
 HOUR_MS: Final = 3600 * 1000
+LONGEST_COOKIES: Final = 4096
+"""Characters of cookies that are kept for a retry."""
 
 
 def confirm(books: Books, fetched: Fetched, now_ms: int) -> int:
@@ -100,9 +104,14 @@ def _confirm_each(
     for entry, result in zip(lease.entries, results, strict=True):
         fate = fate_of(books.config.retry, result, attempts_of(entry[1]))
         if fate is Fate.CONFIRMED and result is not None:
+            if result.outcome == "redirect" and _leads_to_itself(books, live, result):
+                if not extra_of(entry[1]).looped:
+                    _repeat(books, live, entry, result, now_ms)
+                    continue
+                books.count("redirects_to_self")
+                url = f"{result.scheme}://{live.text}{result.path}"
+                books.verdicts.note(live.text, "failed", "redirect-to-self", url)
             confirmed.append(entry[0])
-            if result.outcome == "redirect":
-                _note_redirect(books, live, result)
             if books.config.revisit.mode != "off":
                 _revisit_later(books, live, entry, result, now_ms)
         elif fate is Fate.FAILED and result is not None:
@@ -147,10 +156,18 @@ def _revisit_later(books: Books, live: LiveServer, entry: Entry, result: FetchRe
     books.count("revisiting")
 
 
-def _note_redirect(books: Books, live: LiveServer, result: FetchResult) -> None:
-    """A redirect to the same URL leads nowhere; the extractor's link to it is a known URL."""
+def _leads_to_itself(books: Books, live: LiveServer, result: FetchResult) -> bool:
+    """Whether a redirect's target is, as a link, the same URL: the extractor's link to it is known and leads nowhere."""
+    if not result.location:
+        return False
     url = f"{result.scheme}://{live.text}{result.path}"
-    target = join(url, result.location) if result.location else None
-    if target is not None and not isinstance(target, Refusal) and target.text == url:
-        books.count("redirects_to_self")
-        books.verdicts.note(live.text, "failed", "redirect-to-self", url)
+    target = join(url, result.location, books.canonical_rules)
+    return not isinstance(target, Refusal) and target.text == url
+
+
+def _repeat(books: Books, live: LiveServer, entry: Entry, result: FetchResult, now_ms: int) -> None:
+    """Ask once more, with the cookies that the redirect brought: what a page behind a cookie wall waits for."""
+    place, value = entry
+    cookies = result.cookies if len(result.cookies) <= LONGEST_COOKIES else ""
+    books.enqueue(live, place, with_extra(value, replace(extra_of(value), looped=True, cookies=cookies)), now_ms)
+    books.count("retried")

@@ -35,17 +35,24 @@ Order = Literal["depth-first-key", "priority-first-key"]
 Scheme = Literal["http", "https"]
 
 
-class Extra(Struct, frozen=True, array_like=True, omit_defaults=True):
+class Extra(Struct, frozen=True, array_like=True, gc=False):
     """What only URLs have that were fetched before."""
 
     visit: int = 0
     etag: str = ""
     last_modified: str = ""
     digest: str = ""
+    """Of the content that the last visit brought which brought any."""
     interval_s: int = 0
     """The interval of re-crawl that led to this visit; 0: none."""
     misses: int = 0
     """Visits in a row that were answered 404 or 410."""
+    content_ms: int = 0
+    """When the content of ``digest`` was asked for; 0: there is none."""
+    looped: bool = False
+    """Whether this visit was redirected to itself, and is being repeated for that."""
+    cookies: str = ""
+    """What that redirect wanted to be told when it is asked again."""
 
 
 NO_EXTRA: Final = Extra()
@@ -138,6 +145,8 @@ def order_url(value: bytes) -> OrderUrl:
         etag=extra.etag,
         last_modified=extra.last_modified,
         digest=extra.digest,
+        previous_ms=extra.content_ms,
+        cookies=extra.cookies,
     )
 
 

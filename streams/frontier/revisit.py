@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from gregor.config.frontier import Revisit
 from schemas.fetched import FetchResult
 from streams.frontier.entry import Extra
@@ -19,22 +21,47 @@ def next_visit(settings: Revisit, result: FetchResult, before: Extra) -> Extra |
     misses = before.misses + 1 if result.status in _GONE else 0
     if misses >= GONE_AFTER:
         return None
-    unchanged = result.outcome == "not-modified" or (bool(before.digest) and result.digest == before.digest)
-    same_validators = result.outcome == "not-modified"
-    return Extra(
+    visit = Extra(
         visit=before.visit + 1,
-        etag=result.etag or (before.etag if same_validators else ""),
-        last_modified=result.last_modified or (before.last_modified if same_validators else ""),
-        digest=before.digest if same_validators else result.digest,
-        interval_s=_interval_s(settings, before, unchanged),
+        # What is known of the content stays what it was when a visit brings none, such as a redirect or an error.
+        etag=before.etag,
+        last_modified=before.last_modified,
+        digest=before.digest,
+        content_ms=before.content_ms,
+        interval_s=_interval_s(settings, before, _growth(result, before)),
         misses=misses,
+    )
+    if result.outcome == "not-modified":
+        etag, last_modified = result.etag or before.etag, result.last_modified or before.last_modified
+        return replace(visit, etag=etag, last_modified=last_modified)
+    if not _brought_content(result):
+        return visit
+    return replace(
+        visit,
+        etag=result.etag,
+        last_modified=result.last_modified,
+        digest=result.digest,
+        content_ms=result.started_ms,
     )
 
 
-def _interval_s(settings: Revisit, before: Extra, unchanged: bool) -> int:
+def _brought_content(result: FetchResult) -> bool:
+    return result.outcome == "ok" and bool(result.digest)
+
+
+def _growth(result: FetchResult, before: Extra) -> float:
+    """By what the interval is multiplied: changed is another digest. A visit without content says nothing of a change, nor does the
+    first one with any."""
+    if result.outcome == "not-modified":
+        return LONGER
+    if not _brought_content(result) or not before.digest:
+        return 1.0
+    return LONGER if result.digest == before.digest else SHORTER
+
+
+def _interval_s(settings: Revisit, before: Extra, growth: float) -> int:
     usual = settings.interval_hours * HOUR_S
     if settings.mode == "fixed" or not before.visit:
         return max(1, int(usual))
-    last = before.interval_s or usual
-    wanted = last * (LONGER if unchanged else SHORTER)
+    wanted = (before.interval_s or usual) * growth
     return max(1, int(min(max(wanted, settings.shortest_hours * HOUR_S), settings.longest_hours * HOUR_S)))

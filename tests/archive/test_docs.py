@@ -20,7 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With an archive and nothing else that counts."""
     made = tmp_path_factory.mktemp("docs")
     (made / "empty.toml").write_text("")
-    with gregor(made / "empty.toml", "crawl", "--demo", "--folder", made / "crawl") as running:
+    with gregor(made / "empty.toml", "crawl", "--demo", "--output", made / "crawl") as running:
         code, printed = running.wait()
     assert code == 0, printed
     (made / "archive").symlink_to(made / "crawl" / "archive")

@@ -165,3 +165,22 @@ def test_items_as_jsonl_and_as_tables_of_their_rules(museum: Museum, tmp_path: P
 )  # fmt: skip
 def test_one_kind_holds_all_values_of_a_field(values: list[Any], expected: str) -> None:
     assert joined({kind_of(value) for value in values}) == expected
+
+
+def test_items_and_archives_are_taken_from_the_folder_of_a_crawl(museum: Museum, archive: Path, tmp_path: Path) -> None:
+    museum.append([item(0, name="Beetle")])
+    museum.close()
+    log = tmp_path / "log"
+    code, printed = run(tmp_path, "items", tmp_path / "items.jsonl", "--folder", log)
+    assert (code, printed) == (0, f"1 items in {tmp_path / 'items.jsonl'}\n")
+    code, printed = run(tmp_path, "rearchive", tmp_path / "again", "--folder", log, "--from", "0:1", "--from", "1:2")
+    assert code == 0, printed
+    assert [(one.partition, one.offset) for one in open_archive(tmp_path / "again")] == [
+        (0, 1), (0, 2), (0, 3), (1, 2), (1, 3)
+    ]  # fmt: skip
+    code, printed = run(tmp_path, "rearchive", tmp_path / "wrong", "--folder", log, "--from", "9:x")
+    assert code == 3
+    assert "expected OFFSET or PARTITION:OFFSET with a partition of 0 to 1, found '9:x'" in printed
+    code, printed = run(tmp_path, "rearchive", tmp_path / "later", "--folder", log, "--since", "2999-01-01")
+    assert code == 0, printed
+    assert printed.startswith("0 pages")

@@ -22,6 +22,12 @@ def test_a_folder_without_an_archive_is_refused_in_a_sentence(tmp_path: Path) ->
         open_archive(tmp_path)
 
 
+def test_the_folder_of_the_crawl_will_do(museum: Museum) -> None:
+    museum.append([output(0)])
+    museum.archive_all()
+    assert open_archive(museum.folder.parent).folder == museum.folder
+
+
 def test_pages_come_in_the_order_of_their_partitions_with_all_their_facts(museum: Museum) -> None:
     museum.append([output(number) for number in range(30)])
     museum.archive_all()

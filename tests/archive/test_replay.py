@@ -84,7 +84,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
             f'crawl.seeds = ["{address}/"]\nfetch.delay_s = 0.0\nfetch.allow_addresses = ["127.0.0.0/8"]\n'
             "extract.requisites = true\n"
         )
-        with gregor(file, "crawl", "--folder", folder / "crawl") as running:
+        with gregor(file, "crawl", "--output", folder / "crawl") as running:
             code, printed = running.wait()
         assert code == 0, printed
     return address, folder / "crawl" / "archive"

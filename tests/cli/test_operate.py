@@ -12,6 +12,7 @@ from gregor import cli
 from gregor.demo.server import serve
 from gregor.pipeline.embedded import EmbeddedCrawl
 from gregor.pipeline.operate import mailbox
+from gregor.pipeline.operate.access import log_folder
 from gregor.pipeline.operate.remembered import remember
 from gregor.stage.decode import dead_letter
 from gregor.transport.port import Output
@@ -48,16 +49,16 @@ def gregor(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyte
 
 @pytest.fixture
 def paused(tmp_path: Path) -> Iterator[tuple[EventfulSite, Path]]:
-    """A crawl that runs, was paused before its first order, and takes in its mailbox as `gregor crawl` does."""
+    """A crawl that runs and was paused before its first order."""
     folder, stop = tmp_path / "crawl", threading.Event()
     with serve(EventfulSite()) as server:
         assert isinstance(server.site, EventfulSite)
         config = config_of(server.site)
         job = EmbeddedCrawl(config, folder)
         remember(job.transport, config, 1)
-        mailbox.post(folder, Pause(paused=True, by="me"))
-        mailbox.deliver(folder, job.transport)
-        running = threading.Thread(target=lambda: job.run(lambda _: deliver(folder, job), stop))
+        mailbox.post(log_folder(folder), Pause(paused=True, by="me"))
+        mailbox.deliver(log_folder(folder), job.transport)
+        running = threading.Thread(target=lambda: job.run(stop=stop))
         running.start()
         try:
             yield server.site, folder
@@ -65,10 +66,6 @@ def paused(tmp_path: Path) -> Iterator[tuple[EventfulSite, Path]]:
             stop.set()
             running.join()
             job.close()
-
-
-def deliver(folder: Path, job: EmbeddedCrawl) -> None:
-    mailbox.deliver(folder, job.transport)
 
 
 def test_a_crawl_that_runs_is_looked_at_paused_and_resumed(gregor: Commands, paused: tuple[EventfulSite, Path]) -> None:
@@ -143,6 +140,7 @@ def test_dead_letters_are_listed_shown_and_put_back_once(gregor: Commands, folde
     assert gregor("dead-letters", "put-back", "all", "--folder", folder) == "nothing to put back\n"
     assert [one["number"] for one in gregor.json("dead-letters", "--folder", folder)["letters"]] == [1]
     assert "(put back)" in gregor("dead-letters", "--all", "--folder", folder)
+    assert gregor.json("status", folder)["dead_letters"] == 1
     with embedded(folder) as transport:
         assert [record.value for record in transport.read("discovered", 1, 0)] == [b"{"]
 
@@ -164,6 +162,19 @@ def test_trim_says_what_would_go_and_then_lets_it_go(gregor: Commands, folder: P
         assert transport.ends("discovered")[0] == (10, 10)
 
 
+def test_pages_wait_for_the_archiver_unless_there_is_none(gregor: Commands, tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    with embedded(folder) as transport:
+        transport.append([Output("pages", 0, b"", b"body", b"{}")])
+        pass_all(transport, "extractor")
+    arguments = ("trim", "--folder", folder, "--keep-hours", "0", "--topic", "pages")
+    (plan,) = gregor.json(*arguments, "--dry-run")["topics"]
+    assert (plan["records"], plan["held_by"]) == (0, ["archiver"]), "it may only not have come to it yet"
+    assert gregor.json(*arguments, "--without", "archiver")["topics"][0]["records"] == 1
+    with embedded(folder) as transport:
+        assert transport.ends("pages")[0] == (1, 1)
+
+
 def test_a_crawl_that_nobody_runs_is_told_at_once(gregor: Commands, folder: Path) -> None:
     assert gregor("pause", "--folder", folder) == "pause the whole crawl: the whole crawl is paused\n"
     now = gregor.json("status", folder)
@@ -180,7 +191,7 @@ def test_a_crawl_that_nobody_runs_is_told_at_once(gregor: Commands, folder: Path
             3,
             "gregor: expected the folder of a crawl, found no such folder: nowhere; name the folder",
         ),
-        (["status"], 3, "gregor: expected the folder of a crawl, found no such folder: gregor-state; name the folder"),
+        (["status"], 3, "gregor: expected the folder of a crawl, found no such folder: gregor-crawl; name the folder"),
         (["status", "crawl", "--folder", "other"], 3, "gregor: expected one folder, found crawl and other"),
         (["explain"], 3, "gregor: Missing argument 'URL'"),
         (["pause", "a b", "--folder", "crawl"], 3, "gregor: expected a server such as example.com"),

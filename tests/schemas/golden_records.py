@@ -120,6 +120,11 @@ EXPECTED: Final[dict[str, tuple[Struct, ...]]] = {
             robots=(_ROBOTS, RobotsRules(scheme="http", verdict="unreachable")),
         ),
         Fetched(server="example.com", lease="0-1-0", results=()),
+        Fetched(
+            server="example.com",
+            lease="0-2-0",
+            results=(FetchResult(path="/", outcome="redirect", location="/", cookies="seen=1; a=b"),),
+        ),
     ),
     "pages": (
         PageFacts(

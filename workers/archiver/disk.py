@@ -2,11 +2,12 @@
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from gregor.errors import CorruptState
+from gregor.errors import CorruptState, StateError
 from gregor.stage.contract import NotNow
 
 _NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
@@ -17,28 +18,43 @@ class Disk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
 
     def write(self, name: str, at: int, parts: Sequence[bytes]) -> None:
-        """Make the file exactly ``at`` bytes and these, and wait until the disk has them. Raises NotNow when it is full; what it
-        has then stands beyond ``at``, where the next attempt begins."""
-        path = self.folder / name
-        made = at == 0 and not path.exists()
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-            try:
-                self._fill(descriptor, name, at, b"".join(parts))
+        """Make the file exactly ``at`` bytes and these. Raises NotNow when the disk is full; what it has then stands beyond ``at``,
+        where the next attempt begins."""
+        with self._opened(name) as descriptor:
+            self._fill(descriptor, name, at, b"".join(parts))
+
+    def sync(self, names: Sequence[str]) -> None:
+        """Wait until the disk has these files, and their names: a file whose name it has not is lost. After all of them are written,
+        because then the first wait has done most of the others' work."""
+        for name in names:
+            with self._opened(name) as descriptor:
                 os.fsync(descriptor)
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[int]:
+        try:
+            descriptor = os.open(self.folder / name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            try:
+                yield descriptor
             finally:
                 os.close(descriptor)
-            if made:
-                self._sync_names()
         except OSError as error:
             if error.errno in _NO_ROOM:
                 raise NotNow(
                     f"there is no room in {self.folder} ({error.strerror}); free some, it goes on by itself"
                 ) from error
-            raise
+            raise _unwritable(self.folder / name, error) from error
 
     def _fill(self, descriptor: int, name: str, at: int, data: bytes) -> None:
         found = os.fstat(descriptor).st_size
@@ -70,13 +86,11 @@ class Disk:
     def names(self) -> list[str]:
         return sorted(entry.name for entry in os.scandir(self.folder))
 
-    def _sync_names(self) -> None:
-        """A file whose name is not on the disk is lost with all that is in it."""
-        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+
+def _unwritable(path: Path, error: OSError) -> StateError:
+    return StateError(
+        f"expected to be able to write {path}, found: {error.strerror}", remedy="mend that, or set archive.folder"
+    )
 
 
 def short(path: Path, expected: int, found: int) -> CorruptState:

@@ -63,12 +63,14 @@ class Manifest:
             return True
         data = b"".join(encode(one) + b"\n" for one in self._unwritten.values())
         try:
-            with self._path.open("r+b", buffering=0) as file:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
                 # Half a line of an earlier attempt, perhaps.
-                file.truncate(self._length)
-                file.seek(self._length)
-                if file.write(data) != len(data):
+                os.ftruncate(descriptor, self._length)
+                if os.pwrite(descriptor, data, self._length) != len(data):
                     return False
+            finally:
+                os.close(descriptor)
         except OSError:
             return False
         self._unwritten = {}
@@ -89,7 +91,6 @@ class Manifest:
             new.replace(self._path)
             self._length = len(data)
         except OSError:
+            # No room: what is there will do, and grows.
             new.unlink(missing_ok=True)
-            if not self._path.exists():
-                self._path.touch()
-            self._length = self._path.stat().st_size
+            self._length = self._path.stat().st_size if self._path.exists() else 0

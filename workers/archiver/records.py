@@ -14,11 +14,10 @@ Beside the standard's fields a response or revisit has two:
 import json
 import re
 import time
-from base64 import b32encode
 from collections.abc import Mapping
 from hashlib import sha1
 from typing import Final, Literal
-from uuid import NAMESPACE_URL, uuid5
+from uuid import NAMESPACE_URL
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -33,6 +32,8 @@ LONGEST_URI: Final = 16_384
 """The same for WARC-Target-URI; a URL that is cut there is whole in the facts."""
 LAST_MS: Final = 253_402_300_799_999
 _NO_BODY_SHA1: Final = sha1(b"")
+_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_PAIRS: Final = tuple((one + other).encode() for one in _LETTERS for other in _LETTERS)
 _HTTP: Final = b"application/http; msgtype=%b"
 _ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 _PROFILE: Final = "http://netpreserve.org/warc/1.1/revisit/"
@@ -53,12 +54,27 @@ class Source(Struct, frozen=True):
 
 def identifier(topic: str, partition: int, offset: int, kind: str) -> bytes:
     """WARC-Record-ID of a page's record; the same whenever and by whomever it is written."""
-    return b"<urn:uuid:%b>" % str(uuid5(NAMESPACE_URL, f"gregor:{topic}/{partition}/{offset}/{kind}")).encode()
+    return _uuid5(f"gregor:{topic}/{partition}/{offset}/{kind}")
 
 
 def file_identifier(topic: str, file: str) -> bytes:
     """WARC-Record-ID of a file's warcinfo."""
-    return b"<urn:uuid:%b>" % str(uuid5(NAMESPACE_URL, f"gregor:{topic}/{file}")).encode()
+    return _uuid5(f"gregor:{topic}/{file}")
+
+
+def _uuid5(name: str) -> bytes:
+    """As RFC 9562 has it, in the namespace of URLs; what uuid.uuid5 makes, without an object in between."""
+    raw = bytearray(sha1(NAMESPACE_URL.bytes + name.encode()).digest()[:16])
+    raw[6] = raw[6] & 0x0F | 0x50
+    raw[8] = raw[8] & 0x3F | 0x80
+    text = raw.hex().encode()
+    return b"<urn:uuid:%b-%b-%b-%b-%b>" % (text[:8], text[8:12], text[12:16], text[16:20], text[20:])
+
+
+def _base32(digest: bytes) -> bytes:
+    """Of the 20 bytes of a SHA-1, two characters at a time."""
+    number = int.from_bytes(digest, "big")
+    return b"".join([_PAIRS[number >> shift & 0x3FF] for shift in range(150, -1, -10)])
 
 
 def date(ms: int) -> bytes:
@@ -81,7 +97,7 @@ def warcinfo(topic: str, file: str, opened_ms: int, fields: Mapping[str, str]) -
         file_identifier(topic, file),
         date(min(max(opened_ms, 0), LAST_MS)),
         file.encode(),
-        b32encode(sha1(block).digest()),
+        _base32(sha1(block).digest()),
         len(block),
     )
     return [head, block, b"\r\n\r\n"]
@@ -130,7 +146,7 @@ def page_records(
 
 
 def _kind(facts: PageFacts, body: bytes, target: bytes, profile: Profile | None) -> bytes:
-    payload = b"WARC-Payload-Digest: sha1:%b\r\n" % b32encode((sha1(body) if body else _NO_BODY_SHA1).digest())
+    payload = b"WARC-Payload-Digest: sha1:%b\r\n" % _base32((sha1(body) if body else _NO_BODY_SHA1).digest())
     if profile is None:
         return payload
     # Of a 304 the payload is the earlier one, and nobody hands its SHA-1 down to here.
@@ -151,7 +167,7 @@ def _record(kind: bytes, own: bytes, fields: list[bytes], media_type: bytes, hea
     digest.update(body)
     begin = b"WARC/1.1\r\nWARC-Type: %b\r\nWARC-Record-ID: %b\r\n" % (kind, own)
     end = b"WARC-Block-Digest: sha1:%b\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n" % (
-        b32encode(digest.digest()),
+        _base32(digest.digest()),
         media_type,
         len(head) + len(body),
     )

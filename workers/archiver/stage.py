@@ -29,6 +29,7 @@ from schemas.codec import encode
 from schemas.pages import decode_facts
 from workers.archiver.disk import Disk, short
 from workers.archiver.manifest import Manifest
+from workers.archiver.names import parse
 from workers.archiver.shelf import Maker, Note, Shelf, decode_note
 from workers.archiver.tidy import Tidy
 
@@ -59,12 +60,31 @@ class ArchiverStage:
 
     def assigned(self, partition: int, assignment: Assignment) -> None:
         position = assignment.positions["pages"]
-        note = _read_note(partition, position.metadata) or Note(position.offset)
+        note = _read_note(partition, position.metadata)
+        if note is None:
+            note = Note(position.offset)
+        else:
+            self._void(partition, position.offset)
         shelf = Shelf(partition, note, self._maker)
         if shelf.current is not None:
             note = self._take_up(note, shelf.current)
             shelf = Shelf(partition, note, self._maker)
         self._shelves[partition] = shelf
+
+    def _void(self, partition: int, position: int) -> None:
+        """Files whose first page the log has not passed, although their commits were listed: a machine died, and the log's last
+        second with it. Their pages come again."""
+        listed = (one for one in self._manifest.files.values() if one.partition == partition and one.length)
+        ahead = [one for one in listed if one.first >= position and self._is_of_this_crawl(one.file)]
+        if ahead:
+            _log.warning(
+                "the log has lost the commits of %s, which are made again", ", ".join(one.file for one in ahead)
+            )
+            self._manifest.put(replace(one, length=0, records=0, closed=False) for one in ahead)
+
+    def _is_of_this_crawl(self, name: str) -> bool:
+        named = parse(name)
+        return named is not None and named.crawl == self._maker.crawl
 
     def _take_up(self, note: Note, file: ArchiveFile) -> Note:
         """An own file goes on behind what is committed of it."""
@@ -122,14 +142,14 @@ class ArchiverStage:
         return {}
 
     def prepare(self) -> Sequence[Output]:
-        outputs = []
-        for shelf in self._shelves.values():
-            for write in shelf.writes:
-                if write.at == 0:
-                    self._refuse_foreign(write.file.file)
-                self._disk.write(write.file.file, write.at, write.parts)
-                outputs.append(Output("archive", 0, write.file.file.encode(), encode(write.file)))
-        return outputs
+        writes = [write for shelf in self._shelves.values() for write in shelf.writes]
+        for write in writes:
+            if write.at == 0:
+                self._refuse_foreign(write.file.file)
+            self._disk.write(write.file.file, write.at, write.parts)
+        if writes:
+            self._disk.sync([write.file.file for write in writes])
+        return [Output("archive", 0, write.file.file.encode(), encode(write.file)) for write in writes]
 
     def _refuse_foreign(self, name: str) -> None:
         """A new file by the name of one that has committed pages: the log began anew, and its archive would be overwritten."""

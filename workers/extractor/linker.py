@@ -200,9 +200,8 @@ class Linker:
         """Links with rules of their own: redirects, requisites, entries of sitemaps."""
         refusal = self.scope.refusal(url)
         if link.kind == "redirect":
-            if url.text == facts.url:
-                refusal = "redirect-to-self"
-            elif facts.redirects >= self._config.frontier.max_redirects:
+            # One that leads to itself is a known URL; the frontier, which asks for it once more, has the last word.
+            if facts.redirects >= self._config.frontier.max_redirects and url.text != facts.url:
                 refusal = "redirect-limit"
         elif link.kind == "requisite":
             if refusal and self.scope.holds(facts.server):

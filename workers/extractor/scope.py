@@ -56,18 +56,19 @@ class Scope:
         return EXCLUDE if self._exclude(url.text) else ""
 
     def with_server(self, server: str) -> "Scope":
-        """The same, and this server (with its domain, where domains are what the scope is made of)."""
+        """The same, and this server; not its domain, which no seed named."""
         return Scope(self._config, self._redirected | {server})
 
     def _host_rule(self) -> Callable[[str], bool]:
         crawl, settings = self._config.crawl, self._config.scope
         if crawl.scope == "any":
             return lambda server: True
-        servers = seed_servers(crawl.seeds) | self._redirected
+        seeds = seed_servers(crawl.seeds)
+        servers = seeds | self._redirected
         patterns = [(glob(pattern), ":" in pattern) for pattern in settings.hosts]
         domains = frozenset(settings.domains)
         if crawl.scope == "domains":
-            domains |= frozenset(map(registered_domain, servers))
+            domains |= frozenset(map(registered_domain, seeds))
 
         def holds(server: str) -> bool:
             if server in servers or (domains and registered_domain(server) in domains):

@@ -4,6 +4,7 @@ On one machine a process may hold the crawl's folder. Reading never asks it: a s
 carried out here when nobody holds the folder, and left in its mailbox otherwise.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
@@ -32,6 +33,10 @@ def log_folder(folder: Path) -> Path:
     """The folder of the log, given the folder of a crawl or the log's own; UsageError when neither is there."""
     for place in (folder / LOG, folder):
         if (place / "folder.json").is_file():
+            if not os.access(place / "db", os.R_OK | os.W_OK | os.X_OK):
+                raise UsageError(
+                    f"expected a folder that this user may read and write, found {place}", remedy="run as who crawls"
+                )
             return place
     found = "no crawl in it" if folder.is_dir() else "no such folder"
     raise UsageError(

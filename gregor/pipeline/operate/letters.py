@@ -37,7 +37,7 @@ class Letter(Struct, frozen=True):
 def letters(reader: LogReader) -> Iterator[Letter]:
     """All letters, the oldest first. The topic is read twice, so that only the receipts are held in memory."""
     receipts = _receipts(reader)
-    for record in _records(reader):
+    for record in reader.read(TOPIC, 0, *reader.ends(TOPIC)[0]):
         facts = _facts(record)
         if facts is not None and facts.receipt_of < 0:
             yield Letter(record.offset, facts, record.offset in receipts)
@@ -123,13 +123,16 @@ def original(text: str) -> bytes:
     return b"".join(bytes.fromhex(part) if n % 2 else part.encode("utf-8", "replace") for n, part in enumerate(parts))
 
 
+def facts_of(reader: LogReader, start: int, end: int) -> Iterator[DeadLetter]:
+    """Letters and receipts between two offsets; what is neither is left out."""
+    for record in reader.read(TOPIC, 0, start, end) if start < end else ():
+        facts = _facts(record)
+        if facts is not None:
+            yield facts
+
+
 def _receipts(reader: LogReader) -> frozenset[int]:
-    facts = (_facts(record) for record in _records(reader))
-    return frozenset(one.receipt_of for one in facts if one is not None and one.receipt_of >= 0)
-
-
-def _records(reader: LogReader) -> Iterator[Record]:
-    return reader.read(TOPIC, 0, reader.ends(TOPIC)[0][0])
+    return frozenset(facts.receipt_of for facts in facts_of(reader, *reader.ends(TOPIC)[0]) if facts.receipt_of >= 0)
 
 
 def _facts(record: Record) -> DeadLetter | None:

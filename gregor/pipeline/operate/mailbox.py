@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from gregor.errors import CommitFailed, GregorError
+from gregor.errors import EXIT_ENVIRONMENT, CommitFailed, GregorError
 from gregor.pipeline.operate.commands import Command, carry_out, decode_command, encode_command
 from gregor.transport.port import Transport
 
@@ -27,7 +27,17 @@ _ENDING: Final = ".json"
 
 def post(folder: Path, command: Command) -> Path:
     """Leave a command in the log's folder; durable when this returns."""
-    box = folder / MAILBOX
+    try:
+        return _posted(folder / MAILBOX, command)
+    except OSError as error:
+        raise GregorError(
+            f"no command can be left in {folder / MAILBOX}: {error.strerror}",
+            exit_code=EXIT_ENVIRONMENT,
+            remedy="see that its disk is well and not full",
+        ) from error
+
+
+def _posted(box: Path, command: Command) -> Path:
     box.mkdir(exist_ok=True)
     name = f"{time.time_ns():020d}-{os.getpid()}-{secrets.token_hex(4)}"
     unfinished = box / f"{name}.new"

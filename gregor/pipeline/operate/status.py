@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from gregor.pipeline.operate import letters
 from gregor.pipeline.operate.access import Access
 from gregor.pipeline.operate.pauses import Held, held
 from gregor.pipeline.progress import Look, is_done, look
@@ -70,7 +71,7 @@ class Status(Struct, frozen=True, kw_only=True):
     paused_servers: list[str]
     paused_count: int
     dead_letters: int
-    """Offsets of ``dead-letters``; receipts are among them."""
+    """That were not put back."""
     rates: list[Rate]
     servers: list[ServerRow]
     """Largest first; empty unless the whole crawl was folded."""
@@ -84,6 +85,7 @@ class Watch:
         self._whole = whole
         self._view = CrawlView()
         self._at: dict[TopicPartition, int] = {}
+        self._letters = 0
 
     def status(self, now_ms: int, servers: int = 10) -> Status:
         """As of now; ``servers``: rows of the table, at most."""
@@ -94,7 +96,7 @@ class Watch:
         seen = look(reader, stages, access.partitions)
         done = seen.idle and self._still_idle(seen, stages, running)
         self._advance(now_ms)
-        moment = _Moment(seen, held(reader), done, running, now_ms)
+        moment = _Moment(seen, held(reader), done, running, now_ms, self._letters)
         return _status(access, self._view, moment, self._rows(servers))
 
     def _still_idle(self, before: Look, stages: Sequence[StageSpec], running: bool | None) -> bool:
@@ -118,6 +120,16 @@ class Watch:
                 for record in reader.read(topic, partition, start, end) if start < end else ():
                     self._view.record(topic, record.value)
                 self._at[at] = max(start, end)
+        self._count_letters()
+
+    def _count_letters(self) -> None:
+        """A letter is put back once, so that the difference of both is what is left."""
+        at = TopicPartition(letters.TOPIC, 0)
+        first, end = self._access.reader.ends(at.topic)[0]
+        start = max(first, self._at.get(at, first))
+        for facts in letters.facts_of(self._access.reader, start, end):
+            self._letters += 1 if facts.receipt_of < 0 else -1
+        self._at[at] = max(start, end)
 
 
 def stages_of(reader: LogReader) -> list[StageSpec]:
@@ -131,12 +143,12 @@ class _Moment(Struct, frozen=True):
     done: bool
     running: bool | None
     now_ms: int
+    letters: int
 
 
 def _status(access: Access, view: CrawlView, moment: _Moment, rows: list[ServerRow]) -> Status:
     seen, known, now_ms = moment.seen, moment.known, moment.now_ms
     counters = dict(seen.counters)
-    first, end = access.reader.ends("dead-letters")[0]
     return Status(
         crawl=access.crawl,
         where=access.where,
@@ -157,7 +169,7 @@ def _status(access: Access, view: CrawlView, moment: _Moment, rows: list[ServerR
         crawl_paused=known.crawl is not None,
         paused_servers=sorted(known.servers)[:SERVERS_NAMED],
         paused_count=len(known.servers),
-        dead_letters=end - first,
+        dead_letters=moment.letters,
         rates=[_rate(view, seconds, now_ms) for seconds in RATES_S],
         servers=rows,
     )

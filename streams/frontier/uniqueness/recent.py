@@ -7,6 +7,7 @@ is what VEUNIQ's TMP does for URLs, done for writes: nothing waits for its answe
 ``decide`` says which ranges a checkpoint folds into blocks, the log carries it, and ``committed`` forgets them.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -54,7 +55,7 @@ class Recent:
     def __init__(self, state: StateReader, budget: int) -> None:
         """``budget`` in entries."""
         self._budget = max(1, budget)
-        self._gather = max(1, budget >> 4)
+        self._gather = max(1, budget >> 5)
         runs = [read_runs(state, region) for region in range(REGIONS)]
         self._runs: Counts = np.array([len(some) for some in runs])
         self._number = 1 + max((number_of_run(key) for some in runs for key, _ in some), default=-1)
@@ -75,12 +76,12 @@ class Recent:
         heavy = self._weights(pending) > _REGION_ENTRIES
         if len(self._fresh) + len(pending) <= self._gather and not heavy.any():
             return Decision(self._number, no_ranges())
-        waiting = merge(merge(self._old, self._fresh), pending)
-        over = len(waiting) - self._budget
+        added = merge(self._fresh, pending)
+        over = len(self._old) + len(added) - self._budget
         if over <= 0 and not heavy.any():
-            return Decision(self._number, no_ranges(), waiting)
-        ranges = _densest(waiting.keys, starts, over + self._gather if over > 0 else 0, heavy)
-        return Decision(self._number, ranges, waiting[~ranges.hold(waiting.keys)])
+            return Decision(self._number, no_ranges(), merge(self._old, added))
+        ranges = _densest((self._old.keys, added.keys), starts, over + self._gather if over > 0 else 0, heavy)
+        return Decision(self._number, ranges, merge(_outside(self._old, ranges), _outside(added, ranges)))
 
     def _weights(self, pending: Entries) -> Counts:
         """Of each region's runs, were these added."""
@@ -105,10 +106,21 @@ def _by_region(keys: U64) -> Counts:
     return np.diff(np.searchsorted(keys, _REGION_EDGES), prepend=0, append=len(keys))
 
 
-def _densest(keys: U64, starts: U64, enough: int, heavy: npt.NDArray[np.bool_]) -> Ranges:
+def _outside(entries: Entries, ranges: Ranges) -> Entries:
+    """What the ranges do not hold. They are few and hold long stretches, so that stretches are copied, not entries picked."""
+    lows = [*np.searchsorted(entries.keys, ranges.lows).tolist(), len(entries)]
+    highs = [0, *np.searchsorted(entries.keys, ranges.highs, side="right").tolist()]
+    kept = [slice(high, low) for high, low in zip(highs, lows, strict=True)]
+    keys, checks, facts = (
+        np.concatenate([column[part] for part in kept]) for column in (entries.keys, entries.checks, entries.facts)
+    )
+    return Entries(keys, checks, facts)
+
+
+def _densest(layers: Sequence[U64], starts: U64, enough: int, heavy: npt.NDArray[np.bool_]) -> Ranges:
     """Ranges that hold at least ``enough`` of the keys and half of the heavy regions', in as few blocks as possible."""
     begins = _unit_begins(starts)
-    counts = np.diff(np.searchsorted(keys, starts[begins]), append=len(keys))
+    counts = np.sum([np.diff(np.searchsorted(keys, starts[begins]), append=len(keys)) for keys in layers], axis=0)
     order = np.argsort(-counts / np.diff(begins, append=len(starts)), kind="stable")
     chosen = np.zeros(len(begins), dtype=np.bool_)
     chosen[_until(counts, order, enough)] = True

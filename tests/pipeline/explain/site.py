@@ -11,7 +11,6 @@ from gregor.config.frontier import Retry
 from gregor.config.sections import Crawl, Fetch, Partitions, Scope, ServerRule
 from gregor.demo.answer import ROBOTS, Answer
 from gregor.pipeline.embedded import EmbeddedCrawl
-from gregor.pipeline.operate import mailbox
 from gregor.pipeline.operate.remembered import remember
 from gregor.pipeline.progress import Look
 
@@ -86,13 +85,12 @@ def config_of(site: EventfulSite, **crawl: object) -> Config:
 
 
 def crawl_until_only_retries_are_left(config: Config, folder: Path) -> None:
-    """The crawl as it is run, mailbox and all, until nothing but /flaky waits."""
+    """The crawl as it is run, until nothing but /flaky waits."""
     job = EmbeddedCrawl(config, folder)
     remember(job.transport, config, 1)
     stop = threading.Event()
 
     def watch(now: Look) -> None:
-        mailbox.deliver(folder, job.transport)
         counts = now.counters
         waits = counts.get("queued", 0) + counts.get("leased", 0) + sum(now.lag.values())
         if counts.get("retrying", 0) == 1 and not waits:

@@ -13,7 +13,7 @@ from gregor.config import Config
 from gregor.demo.server import serve
 from gregor.pipeline.explain import Asked, Story, explain
 from gregor.pipeline.explain.story import Check
-from gregor.pipeline.operate.access import FolderAccess, send_to_folder
+from gregor.pipeline.operate.access import FolderAccess, log_folder, send_to_folder
 from gregor.pipeline.operate.commands import trim_of
 from gregor.pipeline.operate.pauses import held
 from gregor.pipeline.operate.remembered import recall
@@ -192,12 +192,12 @@ def test_a_pause_is_part_of_the_story_and_what_is_trimmed_is_told(told: Told, tm
     copy = Told(told.site, told.config, tmp_path / "crawl")
     shutil.copytree(told.folder, copy.folder)
     server = copy.site.url(0, "").removeprefix("http://")
-    send_to_folder(copy.folder, Pause(paused=True, server=server))
-    send_to_folder(copy.folder, Pause(paused=True))
+    send_to_folder(log_folder(copy.folder), Pause(paused=True, server=server))
+    send_to_folder(log_folder(copy.folder), Pause(paused=True))
     assert copy.of("/flaky").paused == ["crawl", "server"]
     assert copy.of("/flaky").next.what == "it is tried again, once its crawl and its server go on (paused)"
     places = {TopicPartition(topic, partition): 10**9 for topic in ("discovered", "fetched") for partition in (0, 1)}
-    send_to_folder(copy.folder, trim_of(places))
+    send_to_folder(log_folder(copy.folder), trim_of(places))
     story = copy.of("/a")
     assert (story.logged.discoveries.records, story.logged.result_count) == (0, 0)
     assert {"discovered", "fetched"} <= story.logged.gaps.keys()

@@ -31,6 +31,8 @@ class ModelUrl:
         self.due = 0
         self.visit = 0
         self.misses = 0
+        self.cookies: str | None = None
+        """What a redirect to itself brought; None: there was none in this visit."""
 
     @property
     def place(self) -> bytes:
@@ -229,6 +231,7 @@ class Model:
         assert (order.server, order.kind, order.delay_ms) == (name, "pages", delay)
         assert [(url.scheme, url.path) for url in order.urls] == [url.key[1:] for url in chosen]
         assert [url.visit for url in order.urls] == [url.visit for url in chosen]
+        assert [url.cookies for url in order.urls] == [url.cookies or "" for url in chosen]
         assert order.attempt == 1 + max(url.attempts for url in chosen)
         self._out(order)
         return True
@@ -333,6 +336,13 @@ class Model:
         self.count("failed")
 
     def _visited(self, url: ModelUrl, result: FetchResult, now: int) -> None:
+        if result.outcome == "redirect" and result.location == result.path:
+            if url.cookies is None:
+                url.cookies = result.cookies
+                self._requeue([url], url.key[0], now)
+                return
+            self.count("redirects_to_self")
+        url.cookies = None
         self.count("confirmed")
         url.life = "confirmed"
         if self.config.revisit.mode == "off":

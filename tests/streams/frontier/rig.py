@@ -7,7 +7,7 @@ from typing import Any
 
 from gregor.config import Config
 from gregor.config.frontier import Frontier, Retry, Revisit, Traps
-from gregor.config.sections import Crawl, Fetch, Partitions, Robots, ServerRule
+from gregor.config.sections import Crawl, Fetch, Partitions, Robots, ServerRule, Url
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.state.replay import Identity, Replica
 from gregor.state.store import StateReader, Store
@@ -39,6 +39,7 @@ def configure(**sections: dict[str, Any]) -> Config:
         "revisit": {},
         "traps": {},
         "partitions": {},
+        "url": {},
     }
     rules = tuple(ServerRule(**rule) for rule in sections.pop("server", {}).get("rules", ()))
     for name, keys in sections.items():
@@ -52,6 +53,7 @@ def configure(**sections: dict[str, Any]) -> Config:
         revisit=Revisit(**given["revisit"]),
         traps=Traps(**given["traps"]),
         partitions=Partitions(**given["partitions"]),
+        url=Url(**given["url"]),
         server=rules,
     )
 

@@ -40,7 +40,16 @@ VERDICTS: tuple[Literal["rules", "allow-all", "refuse-all", "unreachable"], ...]
     "refuse-all",
     "unreachable",
 )
-JUDGED = ("discovered", "admitted", "duplicates", "refused_depth", "refused_budget", "results_ignored", "recrawled")
+JUDGED = (
+    "discovered",
+    "admitted",
+    "duplicates",
+    "refused_depth",
+    "refused_budget",
+    "results_ignored",
+    "recrawled",
+    "redirects_to_self",
+)
 STANDING = ("queued", "leased", "retrying", "revisiting", "confirmed", "failed", "dropped", "dropped_robots")
 
 CONFIGS: tuple[dict[str, dict[str, Any]], ...] = (
@@ -103,8 +112,12 @@ class Partition(RuleBasedStateMachine):
         for number in range(len(order.urls)):
             outcome = data.draw(st.sampled_from(OUTCOMES))
             asked = data.draw(st.integers(1, 200)) * 1000 if outcome == "rate-limited" else 0
+            facts: dict[str, Any] = {"retry_after_ms": asked, "digest": "aa" * 16}
+            if outcome == "redirect":
+                facts["location"] = data.draw(st.sampled_from((order.urls[number].path, "/elsewhere")))
+                facts["cookies"] = data.draw(st.sampled_from(("", "seen=1")))
             if data.draw(st.integers(0, 9)):
-                results.append(result_of(order, number, outcome, retry_after_ms=asked, digest="aa" * 16))
+                results.append(result_of(order, number, outcome, **facts))
         robots = tuple(self._rules(result, data) for result in results) if order.kind == "robots" else ()
         fetched = answer_with(order, tuple(data.draw(st.permutations(results))), robots)
         self.rig.frontier.confirm(fetched, self.now)

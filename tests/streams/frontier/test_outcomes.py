@@ -130,11 +130,41 @@ def test_waits_grow_stay_within_their_bounds_and_differ_between_urls() -> None:
     assert len({tuple(mine) for mine in waits.values()}) == 3
 
 
-def test_a_redirect_to_itself_is_told() -> None:
-    with Rig() as rig:
+@pytest.mark.parametrize("location", ["http://a.example/loop#again", "/loop", "?utm_source=mail"])
+def test_a_redirect_to_itself_is_repeated_once_with_its_cookies_and_then_told(location: str) -> None:
+    with Rig(configure(url={"drop_tracking": True})) as rig:
         rig.frontier.discover([links("a.example", "/loop")], T0)
         (order,) = rig.frontier.release(T0)
-        rig.frontier.confirm(answer(order, "redirect", location="http://a.example/loop#again"), T0)
-        assert rig.counters["redirects_to_self"] == 1
+        assert order.urls[0].cookies == ""
+        rig.frontier.confirm(answer(order, "redirect", location=location, cookies="seen=1; b=2"), T0)
+        assert rig.counters.get("confirmed", 0) == rig.counters.get("redirects_to_self", 0) == 0
+        rig.commit()
+        rig.move()
+        (again,) = rig.frontier.release(T0)
+        assert (again.urls[0].cookies, again.attempt, rig.counters["retried"]) == ("seen=1; b=2", 1, 1)
+        rig.frontier.confirm(answer(again, "redirect", location=location, cookies="seen=2"), T0)
+        assert rig.counters["confirmed"] == rig.counters["redirects_to_self"] == 1
         (said,) = [decode_verdict(output.value) for output in rig.frontier.verdicts()]
         assert said.reason == "redirect-to-self"
+
+
+def test_a_page_behind_a_cookie_wall_is_fetched_and_its_next_visit_begins_without_cookies() -> None:
+    with Rig(configure(revisit={"mode": "fixed", "interval_hours": 1.0})) as rig:
+        rig.frontier.discover([links("a.example", "/wall")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, "redirect", location="/wall", cookies="seen=1"), T0)
+        (again,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(again, digest="aa" * 16), T0)
+        rig.commit()
+        assert (rig.counters["confirmed"], rig.counters.get("redirects_to_self", 0)) == (1, 0)
+        (visit,) = rig.frontier.release(T0 + 3_600_000)
+        assert (visit.urls[0].cookies, visit.urls[0].digest) == ("", "aa" * 16)
+
+
+def test_more_cookies_than_a_retry_may_carry_are_left_out() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/wall")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, "redirect", location="/wall", cookies="a=" + "b" * 5000), T0)
+        (again,) = rig.frontier.release(T0)
+        assert again.urls[0].cookies == ""

@@ -55,6 +55,41 @@ def test_adaptive_intervals_shrink_with_changes_grow_without_and_keep_their_boun
     assert hours == [8.0, 4.0, 3.0, 3.0, 4.5, 6.75, 10.125, 15.1875, 20.0, 20.0]
 
 
+def test_a_visit_without_content_says_nothing_of_a_change_and_keeps_what_is_known() -> None:
+    settings = Revisit(mode="adaptive", interval_hours=8.0, shortest_hours=1.0, longest_hours=100.0)
+    first = next_visit(settings, ok("a", etag="v1", started_ms=5), Extra())
+    assert first is not None
+    visits = (
+        FetchResult(path="/", outcome="redirect", status=302, location="/login", etag="other"),
+        FetchResult(path="/", outcome="type-refused", status=200),
+        FetchResult(path="/", outcome="client-error", status=403, digest="an error page"),
+    )
+    for result in visits:
+        after = next_visit(settings, result, first)
+        assert after is not None
+        assert (after.etag, after.digest, after.content_ms, after.interval_s) == ("v1", "a", 5, 8 * 3600)
+        same = next_visit(settings, ok("a", started_ms=9), after)
+        assert same is not None
+        assert (same.interval_s, same.content_ms, same.visit) == (12 * 3600, 9, 3)
+
+
+def test_an_order_says_when_the_content_was_asked_for_that_its_digest_is_of() -> None:
+    with Rig(configure(**FIXED)) as rig:
+        rig.frontier.discover([links("a.example", "/")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, digest="aa" * 16), T0)
+        rig.commit()
+        (second,) = rig.frontier.release(T0 + 2 * HOUR)
+        rig.frontier.confirm(answer(second, "not-modified"), T0 + 2 * HOUR)
+        rig.commit()
+        (third,) = rig.frontier.release(T0 + 4 * HOUR)
+        assert [(one.urls[0].visit, one.urls[0].previous_ms) for one in (order, second, third)] == [
+            (0, 0),
+            (1, T0),
+            (2, T0),
+        ]
+
+
 def test_a_url_that_is_missing_twice_is_gone() -> None:
     with Rig(configure(**FIXED)) as rig:
         rig.frontier.discover([links("a.example", "/")], T0)

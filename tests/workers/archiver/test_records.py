@@ -1,9 +1,12 @@
 """WARC records: whatever a page holds comes back from the file, and other programs read what gregor wrote."""
 
 import gzip
+from base64 import b32encode
 from collections.abc import Sequence
+from hashlib import sha1
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from uuid import NAMESPACE_URL, uuid5
 
 from fastwarc.warc import ArchiveIterator as FastWarc
 from hypothesis import example, given, settings
@@ -20,6 +23,7 @@ from tests.workers.archiver.pages import NOON_MS, config, facts, record
 from workers.archiver.disk import Disk
 from workers.archiver.http_block import original, renamed
 from workers.archiver.manifest import Manifest
+from workers.archiver.records import identifier
 from workers.archiver.shelf import Note, Shelf
 from workers.archiver.stage import maker_of
 
@@ -63,6 +67,7 @@ def write(folder: Path, pages: Sequence[tuple[PageFacts, bytes]]) -> Path:
         shelf.add(record(number, made, body), made)
     for one in shelf.writes:
         disk.write(one.file.file, one.at, one.parts)
+    disk.sync([one.file.file for one in shelf.writes])
     name = shelf.writes[-1].file.file
     Manifest(folder, "test").put(shelf.committed())
     return folder / name
@@ -152,6 +157,17 @@ def test_request_and_response_name_each_other_and_their_file(tmp_path: Path) -> 
     assert response["WARC-Date"] == "2027-01-15T08:00:00.001Z"
     assert response["WARC-IP-Address"] == "192.0.2.7"
     assert response["X-Crawl-Position"] == "0/0"
+
+
+@given(TEXT, st.integers(0, 2**40))
+def test_identifiers_are_those_of_the_standard(topic: str, offset: int) -> None:
+    expected = uuid5(NAMESPACE_URL, f"gregor:{topic}/3/{offset}/response")
+    assert identifier(topic, 3, offset, "response") == f"<urn:uuid:{expected}>".encode()
+
+
+def test_digests_are_those_of_the_standard(tmp_path: Path) -> None:
+    page, _ = one_page(tmp_path, facts(1), b"body")
+    assert page.sha1 == b32encode(sha1(b"body").digest()).decode()
 
 
 def test_a_body_that_was_cut_off_says_why(tmp_path: Path) -> None:

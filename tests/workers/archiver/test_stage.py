@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gregor.archive.reader import open_archive
-from gregor.errors import CorruptState, ForeignState
+from gregor.errors import CorruptState, ForeignState, StateError
 from gregor.stage.contract import Received
 from gregor.transport.port import Assignment, Output, Position
 from schemas.archive import ArchiveFile, decode_archive_file
@@ -214,6 +214,33 @@ def test_a_folder_with_an_earlier_life_of_the_crawl_is_refused_and_kept(tmp_path
     with pytest.raises(ForeignState, match="earlier life"):
         again.prepare()
     assert path.read_bytes() == before
+
+
+def test_commits_that_the_log_lost_with_its_machine_are_made_again(tmp_path: Path) -> None:
+    stage = ArchiverStage(SMALL, tmp_path, "m")
+    assigned(stage)
+    add(stage, 0)
+    (first,) = [decode_archive_file(output.value) for output in stage.prepare()]
+    stage.committed()
+    add(stage, *range(1, 40))
+    stage.prepare()
+    stage.committed()
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.warc.gz")}
+    # The embedded log is not synced with every commit: its last second is gone, and with it all but the first.
+    again = ArchiverStage(SMALL, tmp_path, "m")
+    assigned(again, 1, Note(0, first))
+    assert [page.facts.lease for page in open_archive(tmp_path)] == ["0-0"]
+    add(again, *range(1, 40))
+    again.prepare()
+    again.committed()
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.warc.gz")} == before
+    assert [page.facts.lease for page in open_archive(tmp_path)] == [f"0-{number}" for number in range(40)]
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StateError, match=r"expected to be able to write .*; mend that, or set archive\.folder"):
+        ArchiverStage(SMALL, tmp_path / "file" / "archive", "m")
 
 
 def test_a_folder_that_was_moved_away_makes_the_archiver_begin_a_new_file(tmp_path: Path) -> None:

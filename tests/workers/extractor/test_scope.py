@@ -1,11 +1,14 @@
 """What belongs to a crawl."""
 
+from typing import Any
+
 import pytest
 
 from gregor.config import Config
 from gregor.config.sections import Crawl
 from gregor.config.sections import Scope as ScopeSettings
 from gregor.url.canonical import Url, split
+from streams.frontier.scope import scope_of
 from workers.extractor.scope import EXCLUDE, EXTENSION, HOST, INCLUDE, PREFIX, Scope
 
 
@@ -73,11 +76,12 @@ def test_requisites_are_refused_only_by_name() -> None:
     assert chosen.requisite_refusal(url("http://tracker.test/a.png")) == EXCLUDE
 
 
-def test_a_server_that_a_seed_was_redirected_to_belongs_too() -> None:
+def test_a_server_that_a_seed_was_redirected_to_belongs_too_and_not_its_domain() -> None:
     chosen = scope("domains")
-    assert chosen.refusal(url("http://a.example.org/")) == HOST
-    assert chosen.with_server("www.example.org").refusal(url("http://a.example.org/")) == ""
-    assert chosen.refusal(url("http://a.example.org/")) == HOST
+    assert chosen.refusal(url("http://www.example.org/")) == HOST
+    assert chosen.with_server("www.example.org").refusal(url("http://www.example.org/a")) == ""
+    assert chosen.with_server("www.example.org").refusal(url("http://a.example.org/")) == HOST
+    assert chosen.refusal(url("http://www.example.org/")) == HOST
 
 
 def test_a_catastrophic_pattern_takes_no_time() -> None:
@@ -85,3 +89,22 @@ def test_a_catastrophic_pattern_takes_no_time() -> None:
     long = url("https://www.example.com/" + "a" * 2000 + "x" * 20)
     # A backtracking engine would not come back.
     assert chosen.refusal(long) == ""
+
+
+SERVERS = (
+    "www.example.com",
+    "example.com",
+    "a.example.com:8080",
+    "www.example.org",
+    "example.net",
+    "cdn.test",
+    "cdn.test:81",
+)
+
+
+@pytest.mark.parametrize("kind", ["hosts", "domains", "any"])
+@pytest.mark.parametrize("more", [{}, {"hosts": ("*.test", "cdn.test")}, {"domains": ("example.org",)}])
+def test_the_frontier_counts_in_the_same_servers(kind: Any, more: dict[str, tuple[str, ...]]) -> None:
+    config = Config(crawl=Crawl(seeds=("https://www.example.com/",), scope=kind), scope=ScopeSettings(**more))
+    ours, frontiers = Scope(config).holds, scope_of(config)
+    assert {server: ours(server) for server in SERVERS} == {server: frontiers(server) for server in SERVERS}

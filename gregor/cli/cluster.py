@@ -1,0 +1,163 @@
+"""`gregor cluster`: a whole small cluster on this machine, brokers and workers as processes, from seeds to a finished crawl."""
+
+import logging
+import shutil
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from gregor.cli.crawl_options import flags_of, seeds_of, with_cluster_settings
+from gregor.cli.crawl_outcome import tell, write_outputs
+from gregor.cli.interruptible import interruptible
+from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.watching import Watching
+from gregor.config import Config, Flag
+from gregor.config.text import from_toml
+from gregor.demo.judge import judge
+from gregor.demo.museum import SETTINGS, Museum
+from gregor.demo.server import serve
+from gregor.errors import EXIT_INTERRUPTED, ConfigError, UsageError
+from gregor.pipeline.local.cluster import CONFIG, LOGS, LocalCluster, Plan
+from gregor.pipeline.progress import is_done
+from workers.fetcher.contact import require_contact
+
+OUTPUT = "gregor-cluster"
+DEMO_OUTPUT = "gregor-cluster-demo"
+DEMO = "gregor-demo"
+LOOK_EVERY_S = 1.0
+
+
+@click.command(short_help="Crawl with a small cluster on this machine.")
+@click.argument("urls", metavar="[URL]...", nargs=-1)
+@click.option("--seeds", "seed_file", metavar="FILE", help="More seeds, a URL a line; - reads standard input.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help=f"Folder of the cluster and its results; the same folder goes on later. [{OUTPUT}]",
+)
+@click.option("--brokers", type=click.Choice(["1", "3"]), default="1", show_default=True, help="Kafka brokers.")
+@click.option("--frontiers", type=click.IntRange(min=1), default=1, show_default=True, help="Frontier workers.")
+@click.option("--fetchers", type=click.IntRange(min=1), default=1, show_default=True, help="Fetcher workers.")
+@click.option("--extractors", type=click.IntRange(min=1), default=1, show_default=True, help="Extractor workers.")
+@click.option("--archivers", type=click.IntRange(min=0), default=1, show_default=True, help="Archiver workers.")
+@click.option("--list", "list_only", is_flag=True, help="Fetch the seeds alone, follow no links.")
+@click.option("--recrawl", type=float, metavar="HOURS", help="Fetch every page again after so many hours.")
+@with_cluster_settings
+@click.option("--keep", is_flag=True, help="Stay when the crawl is done, for more seeds, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="For programs: progress and the summary as lines of JSON.")
+@click.option("--demo", is_flag=True, help="Crawl a site that gregor itself serves on loopback.")
+@pass_settings
+def cluster(settings: Settings, /, urls: tuple[str, ...], output: Path | None, demo: bool, **chosen: Any) -> None:
+    """Start Kafka brokers and workers of every role on this machine, crawl, and stop all of it. For trying out how a crawl on a
+    cluster runs and is operated: the workers are the same processes that run on many machines. Needs Java and Maven.
+
+    While it runs, every other command works on it with the configuration that it writes: `gregor --config OUTPUT/gregor.toml status`.
+    A worker or broker that dies is started again. Ctrl-C stops in good order; the same command goes on where it stopped.
+
+    \b
+    Examples:
+      gregor cluster --demo                        a bundled site, to its end
+      gregor cluster --demo --brokers 3 --fetchers 2 --extractors 2
+      gregor cluster --keep -o docs --contact mailto:me@example.com https://docs.example.com/
+
+    \b
+    In the output folder:
+      gregor.toml                 the configuration of its workers
+      report.html, summary.json   what came of it
+      archive/, items.jsonl       pages (WARC) and items
+      kafka/, workers/, logs/     data of the brokers, states and messages
+    """
+    flags = flags_of({**chosen, "archive": chosen["archivers"] > 0})
+    if demo:
+        if urls or chosen["seed_file"]:
+            raise UsageError("expected either seeds or --demo, found both")
+        _crawl_demo(settings, flags, output, chosen)
+        return
+    seeds = seeds_of(urls, chosen["seed_file"])
+    flags["crawl.seeds"] = Flag(seeds, "URL") if seeds else None
+    config = settings.load(flags).config
+    if not config.crawl.seeds and not chosen["keep"]:
+        raise UsageError("expected at least one seed, found none; give a URL, --keep, or try `gregor cluster --demo`")
+    require_contact(config)
+    _run(config, output or Path(OUTPUT), chosen)
+
+
+def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path | None, chosen: dict[str, Any]) -> None:
+    if output is None:
+        output = Path(DEMO_OUTPUT)
+        _remove_last_demo(output)
+    with serve(Museum()) as server:
+        for key, value in SETTINGS.items():
+            flags[key] = flags.get(key) or Flag(value, "--demo")
+        flags["crawl.seeds"] = Flag(tuple(server.site.seeds), "--demo")
+        flags["crawl.name"] = flags["crawl.name"] or Flag(DEMO, "--demo")
+        _run(settings.load(flags).config, output, chosen)
+        found = judge(Museum(port=server.port), server.requested())
+        if chosen["as_json"]:
+            click.echo(msgspec.json.encode({"type": "judgement", "clean": found.clean, **msgspec.to_builtins(found)}))
+        else:
+            click.echo(
+                f"The museum's own log: {found.urls:,} URLs to be asked for, {found.requests:,} requests, {len(found.missed):,} "
+                f"missed, {len(found.too_often):,} too often, {len(found.strange):,} that are closed."
+            )
+
+
+def _remove_last_demo(output: Path) -> None:
+    """The site answers at another port each time: what is left of the last time is of no use. Nobody else's folder is touched."""
+    try:
+        last = from_toml((output / CONFIG).read_text())
+    except (OSError, ConfigError):
+        return
+    if last.crawl.name == DEMO:
+        shutil.rmtree(output)
+
+
+def _run(config: Config, output: Path, chosen: dict[str, Any]) -> None:
+    as_json, keep = chosen["as_json"], chosen["keep"]
+    logging.basicConfig(format="gregor: %(message)s", level=logging.WARNING)
+    workers = {
+        role: chosen[f"{role}s"]
+        for role in ("frontier", "fetcher", "extractor", "archiver")
+        if role != "archiver" or config.archive.enabled
+    }
+    plan = Plan(brokers=int(chosen["brokers"]), workers=workers)
+    with interruptible() as stop:
+        watching = Watching(config.crawl.max_pages, as_json)
+        with LocalCluster(config, output, plan) as job:
+            if not as_json:
+                _greet(job)
+            _until_done(job, watching, stop, keep)
+            job.note_cpu()
+            job.stop_workers()
+            watching.end()
+            summary = write_outputs(job, job.config, output)
+    tell(summary, job, job.config, output, as_json)
+    if stop.is_set() and not keep:
+        click.echo(f"Stopped. The same command goes on where it stopped; all of it is in {output}.", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _until_done(job: LocalCluster, watching: Watching, stop: threading.Event, keep: bool) -> None:
+    before = job.look()
+    while not stop.is_set() and not job.ended:
+        stop.wait(LOOK_EVERY_S)
+        job.tend()
+        now = job.look()
+        watching.show(now)
+        if is_done(before, now) and not keep:
+            return
+        before = now
+
+
+def _greet(job: LocalCluster) -> None:
+    click.echo(f"Kafka answers at {job.bootstrap}; crawl {job.config.crawl.name}.")
+    members = ", ".join(f"{member.name} ({member.pid})" for member in job.members)
+    click.echo(f"Workers and their processes: {members}. What they say: {job.folder / LOGS}.")
+    click.echo(
+        f"Look after it with: gregor --config {job.folder / CONFIG} status | explain URL | pause | seed URL | stop"
+    )

@@ -1,0 +1,49 @@
+"""`gregor seed`: give URLs to a crawl on a cluster to begin with, whether its workers run yet or not."""
+
+from pathlib import Path
+
+import click
+
+from gregor.cli.crawl_options import seeds_of
+from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.target import bootstrap_option, now_ms
+from gregor.config import Flag
+from gregor.errors import UsageError
+from gregor.pipeline.operate.remembered import remember
+from gregor.pipeline.seeds import parse_seeds, write_seeds
+from gregor.pipeline.stages import placement_of
+from gregor.pipeline.worker import kafka_transport
+from gregor.url.rules import rules_of
+
+
+@click.command(short_help="Give a crawl URLs to begin with.")
+@click.argument("urls", metavar="[URL]...", nargs=-1)
+@click.option("--seeds", "seed_file", metavar="FILE", help="More seeds, a URL a line; - reads standard input.")
+@bootstrap_option
+@pass_settings
+def seed(settings: Settings, urls: tuple[str, ...], seed_file: str | None, bootstrap: str | None) -> None:
+    """Write URLs into the crawl's topic `discovered`; without any, those of crawl.seeds. The host of a seed belongs to the scope.
+
+    The same seeds may be given again and again: what is known already is not fetched again for it. Workers that run take them up at
+    once, others when they start.
+
+    \b
+    Examples:
+      gregor --config big.toml seed                        crawl.seeds of the configuration
+      gregor --config big.toml seed https://example.com/
+      gregor --config big.toml seed --seeds hosts.txt --bootstrap broker:9092
+    """
+    config = settings.load({"kafka.bootstrap": Flag(bootstrap, "--bootstrap")}).config
+    given = seeds_of(urls, seed_file) or config.crawl.seeds
+    if not given:
+        raise UsageError("expected at least one seed, found none; give a URL, --seeds FILE, or set crawl.seeds")
+    parsed = parse_seeds(given, rules_of(config.url))
+    transport = kafka_transport(config, Path(config.state.folder))
+    try:
+        transport.require(config.layout)
+        remember(transport, config, now_ms())
+        write_seeds(transport, parsed, placement_of(config), now_ms())
+    finally:
+        transport.close()
+    servers = len({url.server for url in parsed})
+    click.echo(f"{len(parsed):,} seeds on {servers:,} servers were given to crawl {config.crawl.name}")

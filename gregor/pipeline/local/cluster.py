@@ -1,0 +1,178 @@
+"""Brokers and workers on this machine as one thing with a beginning and an end.
+
+    FOLDER/gregor.toml          the configuration of its workers, for every other command: `gregor --config FOLDER/gregor.toml status`
+    FOLDER/kafka/               the brokers' data
+    FOLDER/workers/ROLE-N/      a worker's state
+    FOLDER/logs/ROLE-N.log      what it said
+    FOLDER/archive/             the WARC files of all archivers
+
+The same folder goes on later where it stopped: topics, positions and states are all in it.
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gregor.config import Config
+from gregor.config.text import as_toml
+from gregor.errors import EXIT_ENVIRONMENT, ForeignState, GregorError
+from gregor.pipeline.local.member import Member, cpu_of
+from gregor.pipeline.operate.remembered import remember
+from gregor.pipeline.progress import Look, look
+from gregor.pipeline.seeds import parse_seeds, write_seeds
+from gregor.pipeline.stages import ROLES, archive_folder, placement_of
+from gregor.pipeline.worker import kafka_transport
+from gregor.stage.loop import now_ms
+from gregor.transport.kafka.clients import Clients
+from gregor.transport.kafka.topics import create
+from gregor.transport.kafka.transport import KafkaTransport
+from gregor.url.rules import rules_of
+from infra.kafka.cluster import KafkaCluster
+from infra.kafka.errors import KafkaError
+
+_log: Final = logging.getLogger("gregor.pipeline")
+
+CONFIG: Final = "gregor.toml"
+BROKERS: Final = "kafka"
+WORKERS: Final = "workers"
+LOGS: Final = "logs"
+STOP_PATIENCE_S: Final = 60.0
+JVM: Final = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """How much of everything."""
+
+    brokers: int = 1
+    workers: Mapping[str, int]
+    """Role to processes; a role that is missing has none."""
+
+
+class LocalCluster:
+    """``start``, then ``tend`` every now and then, ``stop_workers``, ``close``."""
+
+    def __init__(self, config: Config, folder: Path, plan: Plan) -> None:
+        _require_ours(folder)
+        self.nobody_answers: Final = False
+        """Not told apart here: seeds that do not answer are tried again for as long as the configuration says."""
+        self.folder: Final = folder
+        self._plan = plan
+        self._seeds = parse_seeds(config.crawl.seeds, rules_of(config.url))
+        self._given = config
+        self._kafka = KafkaCluster(plan.brokers, folder / BROKERS, jvm=JVM)
+        self._specs = [ROLES[role].spec for role, count in plan.workers.items() if count]
+        self.members: list[Member] = []
+        self._closing = ExitStack()
+        self.cpu_s: dict[str, float] = {}
+        """Seconds on a processor by role, as of ``note_cpu``."""
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Brokers, topics, seeds, workers; returns when all of them were started."""
+        for place in (self.folder, self.folder / WORKERS, self.folder / LOGS):
+            place.mkdir(parents=True, exist_ok=True)
+        try:
+            self._kafka.start()
+            self._closing.callback(self._kafka.stop)
+        except KafkaError as error:
+            raise GregorError(str(error), exit_code=EXIT_ENVIRONMENT) from error
+        self.config = config = self._configured()
+        (self.folder / CONFIG).write_text(as_toml(config) + "\n")
+        clients = Clients(config.names, config.kafka)
+        create(clients, clients.wait_for_broker(), config.layout)
+        self.transport: KafkaTransport = kafka_transport(config, Path(config.state.folder))
+        self._closing.callback(self.transport.close)
+        remember(self.transport, config, now_ms())
+        write_seeds(self.transport, self._seeds, placement_of(config), now_ms())
+        self._closing.callback(self.stop_workers)
+        for role, count in self._plan.workers.items():
+            for number in range(1, count + 1):
+                self.add(role, number)
+
+    def add(self, role: str, number: int) -> Member:
+        """Start one more worker; the same number has the same folder and therefore is the same member of its group."""
+        name = f"{role}-{number}"
+        command = [sys.executable, "-m", "gregor", "--config", str(self.folder / CONFIG)]
+        command += ["worker", role, "--folder", str(self.folder / WORKERS / name)]
+        member = Member(name, role, command, self.folder / LOGS / f"{name}.log")
+        self.members.append(member)
+        return member
+
+    @property
+    def bootstrap(self) -> str:
+        return self._kafka.bootstrap
+
+    @property
+    def ended(self) -> bool:
+        """Whether all workers were told to leave, by somebody else."""
+        return bool(self.members) and all(member.ended for member in self.members)
+
+    def note_cpu(self) -> None:
+        """Processor time so far by role, and of the brokers; it cannot be told of processes that have ended."""
+        used = dict.fromkeys(self._plan.workers, 0.0)
+        for member in self.members:
+            used[member.role] += member.cpu_s
+        used["broker"] = sum(cpu_of(self._kafka.pid(number)) for number in range(self._plan.brokers))
+        self.cpu_s = used
+
+    def tend(self) -> None:
+        """Start again whatever died, brokers first."""
+        for number in range(self._plan.brokers):
+            if not self._kafka.alive(number):
+                _log.warning("broker %d ended and is started again", number)
+                self._kafka.restart(number)
+        for member in self.members:
+            member.tend()
+
+    def look(self) -> Look:
+        return look(self.transport, self._specs, self.config.partitions.partitions)
+
+    def stop_workers(self) -> None:
+        """Every worker finishes its checkpoint and leaves; one that does not within a minute is killed, which loses nothing."""
+        for member in self.members:
+            member.ask_to_stop()
+        give_up = time.monotonic() + STOP_PATIENCE_S
+        for member in self.members:
+            if not member.wait(give_up - time.monotonic()):
+                _log.warning("%s did not end by itself and is killed", member.name)
+                member.kill()
+
+    def close(self) -> None:
+        """End everything that still runs."""
+        self._closing.close()
+
+    def _configured(self) -> Config:
+        """As given, but for what belongs to this cluster."""
+        given = self._given
+        folder = self.folder.resolve()
+        return replace(
+            given,
+            kafka=replace(given.kafka, bootstrap=self.bootstrap, replication=self._plan.brokers, security={}),
+            archive=replace(given.archive, folder=str(archive_folder(given, folder).resolve())),
+            state=replace(given.state, folder=str(folder / WORKERS / "frontier-1")),
+        )
+
+
+def _require_ours(folder: Path) -> None:
+    """A folder full of other things is not a cluster's, whatever the user typed."""
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / BROKERS).is_dir()):
+        raise ForeignState(
+            f"expected an empty folder or that of a cluster, found other files in {folder}", remedy="name another"
+        )
