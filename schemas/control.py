@@ -65,6 +65,15 @@ class SeedScope(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="seed
     """When that was seen, milliseconds since 1970; 0: not known."""
 
 
-Control = Layout | Pause | Limits | ConfigVersion | SeedScope
+class Spent(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="spent"):
+    """Key ``spent:PARTITION``: what one partition of the frontier has used of ``max_pages``, told while others own partitions too."""
+
+    partition: Integer
+    """The frontier's partition."""
+    pages: Integer
+    """Pages ordered or fetched; those that failed are given back."""
+
+
+Control = Layout | Pause | Limits | ConfigVersion | SeedScope | Spent
 
 decode_control: Callable[[bytes | None], Control] = decoder(Control, "Control")  # type: ignore[arg-type]

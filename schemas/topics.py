@@ -107,11 +107,11 @@ TOPICS: Final = (
     ),
     Topic(
         name="control",
-        carries="layout, pauses, limits, configuration version, servers that seeds were redirected to",
-        key="layout, crawl, limits, config, server:NAME or scope:NAME",
+        carries="layout, pauses, limits and what is used of them, configuration version, servers that seeds were redirected to",
+        key="layout, crawl, limits, config, server:NAME, scope:NAME or spent:PARTITION",
         partitions=1,
         cleanup="compact",
-        written_by=("cli", "extractor"),
+        written_by=("cli", "extractor", "frontier"),
         read_by=("everybody",),
     ),
     Topic(

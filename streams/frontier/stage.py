@@ -9,9 +9,10 @@ from gregor.state.packed import Mutation
 from gregor.transport.port import Assignment, Output, StageSpec
 from gregor.url.fingerprint import Placement
 from schemas.codec import encode
-from schemas.control import Limits, Pause, decode_control
+from schemas.control import Limits, Pause, Spent, decode_control
 from schemas.discovered import Discovered, decode_discovered
 from schemas.fetched import Fetched, decode_fetched
+from streams.frontier.allowance import Allowance
 from streams.frontier.deltas import STATE
 from streams.frontier.partition import NO_LIMIT, PartitionFrontier
 from streams.frontier.release import Quota
@@ -21,7 +22,7 @@ SPEC: Final = StageSpec(
     name="frontier",
     inputs=("discovered", "fetched"),
     broadcast=("control",),
-    outputs=("schedule", "verdicts", "dead-letters"),
+    outputs=("schedule", "verdicts", "control", "dead-letters"),
     changelog="frontier-changelog",
     state=STATE,
 )
@@ -44,6 +45,7 @@ class FrontierStage:
         self._paused: set[str] = set()
         self._crawl_paused = False
         self._limits = Limits(max_pages=config.crawl.max_pages)
+        self._allowance = Allowance(config.partitions.partitions)
         self._ordering = True
 
     def assigned(self, partition: int, assignment: Assignment) -> None:
@@ -67,6 +69,8 @@ class FrontierStage:
                     changed.add(pause.server)
                 case Limits() as limits:
                     self._limits = limits
+                case Spent() as spent:
+                    self._allowance.hear(spent)
         for partition in self._partitions.values() if changed else ():
             partition.repause(changed)
 
@@ -88,7 +92,7 @@ class FrontierStage:
         orders = []
         for partition in self._partitions.values():
             orders += partition.release(now_ms, quota)
-        changed = self._note_stop(quota)
+        changed = self._note_stop(quota) or bool(self._untold())
         return Work(
             [
                 Output("schedule", self._routing.partition(order), order.server.encode(), encode(order))
@@ -96,6 +100,10 @@ class FrontierStage:
             ],
             sum([len(order.urls) for order in orders]) + changed,
         )
+
+    def _untold(self) -> Mapping[int, int]:
+        """Pages that other processes must hear of: a checkpoint is due for them, also when nothing else happens."""
+        return self._allowance.untold(self.counters()) if self._limits.max_pages else {}
 
     def _note_stop(self, quota: Quota) -> bool:
         """Whether a limit has just been reached or lifted: the counters then say so in the next checkpoint."""
@@ -109,17 +117,14 @@ class FrontierStage:
         return changed
 
     def _quota(self, now_ms: int) -> Quota:
-        """Pages that may still be ordered; the limit is exact while this stage has all partitions."""
+        """Pages that may still be ordered."""
         if self._crawl_paused:
             return Quota(0)
         if self._limits.until_ms and now_ms >= self._limits.until_ms:
             return Quota(0)
         if not self._limits.max_pages:
             return Quota(NO_LIMIT)
-        spent = sum(
-            one.counters.get("leased", 0) + one.counters.get("confirmed", 0) for one in self._partitions.values()
-        )
-        return Quota(max(0, self._limits.max_pages - spent))
+        return Quota(max(0, self._limits.max_pages - self._allowance.spent(self.counters())))
 
     def next_due_ms(self) -> int | None:
         dues = [due for one in self._partitions.values() if (due := one.next_due_ms(self._ordering)) is not None]
@@ -133,13 +138,16 @@ class FrontierStage:
         return {partition: one.counters for partition, one in self._partitions.items()}
 
     def prepare(self) -> Sequence[Output]:
-        return [output for one in self._partitions.values() for output in one.verdicts()]
+        verdicts = [output for one in self._partitions.values() for output in one.verdicts()]
+        return verdicts + (self._allowance.tell(self.counters()) if self._limits.max_pages else [])
 
     def committed(self) -> None:
+        self._allowance.committed()
         for one in self._partitions.values():
             one.committed()
 
     def dropped(self) -> None:
+        self._allowance.dropped()
         for one in self._partitions.values():
             one.dropped()
 

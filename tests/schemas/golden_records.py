@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from schemas.archive import ArchiveFile
 from schemas.changelog import Checkpoint
-from schemas.control import ConfigVersion, Layout, Limits, Pause
+from schemas.control import ConfigVersion, Layout, Limits, Pause, Spent
 from schemas.dead_letters import DeadLetter
 from schemas.discovered import Discovered, Rel
 from schemas.fetched import Fetched, FetchResult, RobotsRules, Timings
@@ -224,6 +224,7 @@ EXPECTED: Final[dict[str, tuple[Struct, ...]]] = {
         Limits(),
         ConfigVersion(version="c0ffee", text="[crawl]\nname = 'x'\n", since_ms=1760000001000),
         ConfigVersion(version="c0ffee"),
+        Spent(partition=3, pages=17),
     ),
     "dead-letters": (
         DeadLetter(

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from gregor.config import Config
 from gregor.config.frontier import Frontier, Retry, Revisit, Traps
 from gregor.config.sections import Crawl, Fetch, Partitions, Robots, ServerRule, Url
 from gregor.state.options import SharedMemory, StoreOptions
+from gregor.state.packed import Mutation
 from gregor.state.replay import Identity, Replica
 from gregor.state.store import StateReader, Store
 from schemas.changelog import Checkpoint
@@ -101,12 +103,15 @@ class Rig:
         return self.frontier.counters
 
     def commit(self) -> None:
-        checkpoint = Checkpoint(sequence=0, positions={}, counters=dict(self.frontier.counters))
-        records = self.replica.prepare(self.frontier.mutations(), checkpoint)
+        self.write(self.frontier.mutations(), self.frontier.counters)
+        self.frontier.committed()
+
+    def write(self, mutations: Sequence[Mutation], counters: Mapping[str, int]) -> None:
+        """Log and apply what a partition on this state wants to be durable."""
+        records = self.replica.prepare(mutations, Checkpoint(sequence=0, positions={}, counters=dict(counters)))
         self._log += [(self._log_end + number, value) for number, (_, value) in enumerate(records)]
         self._log_end += len(records) + 1
         self.replica.apply_live(records, self._log_end)
-        self.frontier.committed()
 
     def abort(self) -> None:
         """A checkpoint that came to nothing."""

@@ -7,7 +7,7 @@ from typing import Any
 from gregor.stage.contract import Received
 from gregor.transport.port import Assignment, Position, Record
 from gregor.url.fingerprint import HashPlacement
-from schemas.control import Control, Limits, Pause
+from schemas.control import Control, Limits, Pause, Spent, decode_control
 from schemas.discovered import Discovered
 from schemas.fetched import Fetched
 from schemas.schedule import FetchOrder, decode_order
@@ -19,10 +19,11 @@ PLACEMENT = HashPlacement(4096, 2)
 
 
 class Stage:
-    """A stage that owns both partitions of a crawl."""
+    """A stage that owns partitions of a crawl of two."""
 
-    def __init__(self, stage: FrontierStage) -> None:
+    def __init__(self, stage: FrontierStage, rigs: dict[int, Rig]) -> None:
         self.stage = stage
+        self._rigs = rigs
 
     def hear(self, control: Control) -> None:
         self.stage.instruct([Received(_record("control", 0), control)])
@@ -36,6 +37,14 @@ class Stage:
     def tick(self, now: int = T0) -> list[FetchOrder]:
         return [decode_order(output.value) for output in self.stage.tick(now).outputs]
 
+    def checkpoint(self) -> list[Spent]:
+        """Gives what it tells the others."""
+        told = [decode_control(output.value) for output in self.stage.prepare() if output.topic == "control"]
+        for partition, mutations in self.stage.mutations().items():
+            self._rigs[partition].write(mutations, self.stage.counters()[partition])
+        self.stage.committed()
+        return [one for one in told if isinstance(one, Spent)]
+
     def total(self, name: str) -> int:
         return sum(counters.get(name, 0) for counters in self.stage.counters().values())
 
@@ -45,15 +54,15 @@ def _record(topic: str, partition: int) -> Record:
 
 
 @contextmanager
-def stage(**sections: dict[str, Any]) -> Iterator[Stage]:
+def stage(owned: tuple[int, ...] = (0, 1), **sections: dict[str, Any]) -> Iterator[Stage]:
     with ExitStack() as stack:
-        made = FrontierStage(configure(**sections), PLACEMENT)
-        for partition in range(2):
-            rig = stack.enter_context(Rig())
+        rigs = {partition: stack.enter_context(Rig()) for partition in owned}
+        made = FrontierStage(configure(partitions={"partitions": 2}, **sections), PLACEMENT)
+        for partition, rig in rigs.items():
             made.assigned(
                 partition, Assignment(positions={"discovered": Position(0)}, ends={}, state=rig.replica.reader)
             )
-        yield Stage(made)
+        yield Stage(made, rigs)
         made.close()
 
 
@@ -104,6 +113,68 @@ def test_the_pages_of_a_crawl_are_limited_exactly_over_all_partitions_and_failur
         one.receive(*(answer(order) for order in again))
         assert one.tick() == []
         assert one.total("confirmed") == 10
+
+
+SHARED: dict[str, dict[str, Any]] = {
+    "crawl": {"max_pages": 10},
+    "fetch": {"orders_in_flight": 2, "urls_per_order": 1},
+    "retry": {"attempts": 0},
+}
+
+
+def own(one: Stage, servers: int) -> list[Discovered]:
+    return [links for links in found(servers, 1) if PLACEMENT.partition(links.server) in one.stage.counters()]
+
+
+def test_processes_that_hear_of_each_other_keep_the_limit_together() -> None:
+    with stage((0,), **SHARED) as one, stage((1,), **SHARED) as two:
+        for each in (one, two):
+            each.receive(*own(each, 40))
+        ordered = 0
+        for _ in range(4):
+            for each, other in ((one, two), (two, one)):
+                orders = each.tick()
+                ordered += len(orders)
+                for spent in each.checkpoint():
+                    other.hear(spent)
+                each.receive(*map(answer, orders))
+        assert ordered == one.total("confirmed") + two.total("confirmed") == 10
+        assert one.total("stopped") == two.total("stopped") == 1
+
+
+def test_pages_that_another_process_gave_back_may_be_ordered() -> None:
+    with stage((0,), **SHARED) as one:
+        one.receive(*own(one, 40))
+        one.hear(Spent(partition=1, pages=10))
+        assert one.tick() == []
+        one.hear(Spent(partition=1, pages=9))
+        assert len(one.tick()) == 1
+
+
+def test_a_process_that_owns_everything_tells_nothing_and_all_of_it_at_once_when_it_does_not_any_more() -> None:
+    with stage((0, 1), **SHARED) as one:
+        one.receive(*own(one, 40))
+        orders = one.tick()
+        assert one.checkpoint() == []
+        mine = [order for order in orders if PLACEMENT.partition(order.server) == 0]
+        one.stage.revoked(frozenset({1}))
+        one.stage.dropped()
+        assert one.stage.tick(T0).urls, "a checkpoint is due although nothing else happens"
+        assert one.checkpoint() == [Spent(partition=0, pages=len(mine))]
+        assert not one.stage.tick(T0).urls
+        assert one.checkpoint() == []
+
+
+def test_what_an_abandoned_checkpoint_told_is_told_again() -> None:
+    with stage((0,), **SHARED) as one:
+        one.receive(*own(one, 40))
+        one.tick()
+        one.stage.mutations()
+        assert [output.topic for output in one.stage.prepare()] == ["control"]
+        one.stage.dropped()
+        one.receive(*own(one, 40))
+        one.tick()
+        assert one.checkpoint() == [Spent(partition=0, pages=2)]
 
 
 def test_limits_from_control_replace_the_configured_ones() -> None:
