@@ -9,6 +9,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Final
 
+from gregor.errors import CorruptState
 from gregor.state.store import StateReader
 from streams.frontier.families import QUEUE
 from streams.frontier.server import LiveServer
@@ -38,7 +39,11 @@ def first_entries(live: LiveServer, state: StateReader, count: int) -> list[Entr
     pending = [(place, added[place]) for place in nsmallest(count, added)] if added else []
     if not stored:
         return pending
-    entries = _stored(live, state, min(count, stored))
+    wanted = min(count, stored)
+    entries = _stored(live, state, wanted)
+    if len(entries) < wanted:
+        # The server would be visited for ever.
+        raise CorruptState(f"expected {wanted} URLs or more in the queue of {live.text}, found {len(entries)}")
     return sorted(entries + pending)[:count] if pending else entries
 
 

@@ -1,5 +1,8 @@
 """Which orders go out, and when."""
 
+import pytest
+
+from gregor.errors import CorruptState
 from schemas.schedule import FetchOrder
 from streams.frontier import queue
 from streams.frontier.release import Quota
@@ -183,3 +186,12 @@ def test_nothing_is_due_when_nothing_is_queued_or_leased() -> None:
         drain(rig, T0)
         assert rig.frontier.next_due_ms() is None
         assert rig.counters["queued"] == rig.counters["leased"] == 0
+
+
+def test_a_queue_that_lost_urls_is_an_error_and_not_an_endless_search() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        rig.frontier.mutations()
+        rig.frontier.committed()
+        with pytest.raises(CorruptState, match=r"2 URLs or more in the queue of a\.example, found 0"):
+            rig.frontier.release(T0)
