@@ -63,6 +63,8 @@ class Storm:
         for path in self.folder.glob("*.warc.gz"):
             with suppress(FileNotFoundError):
                 self.seen.append((path.name, path.read_bytes()))
+        places = Counter((page.partition, page.offset) for page in open_archive(self.folder))
+        assert set(places.values()) == {1}, "readers in the middle of the storm see whole records, and none twice"
 
     def caught_up(self) -> bool:
         positions = self.transport.committed(SPEC.name, SPEC.inputs)

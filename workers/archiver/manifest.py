@@ -91,6 +91,7 @@ class Manifest:
             new.replace(self._path)
             self._length = len(data)
         except OSError:
-            # No room: what is there will do, and grows.
+            # No room: what is there will do, and grows behind its last whole line.
             new.unlink(missing_ok=True)
-            self._length = self._path.stat().st_size if self._path.exists() else 0
+            there = self._path.read_bytes() if self._path.exists() else b""
+            self._length = there.rfind(b"\n") + 1
