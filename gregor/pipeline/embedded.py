@@ -14,6 +14,7 @@ from gregor.pipeline.children import Child
 from gregor.pipeline.cpu import cpu_by_thread, cpu_of_children
 from gregor.pipeline.operate.access import LOG
 from gregor.pipeline.operate.mailbox import deliver
+from gregor.pipeline.operate.remembered import remember
 from gregor.pipeline.progress import Look, is_done, look
 from gregor.pipeline.seeds import parse_seeds, seed_outputs
 from gregor.pipeline.stages import Scratch, embedded_roles, placement_of
@@ -61,6 +62,7 @@ class EmbeddedCrawl:
 
     def run(self, watch: Callable[[Look], None] = lambda _: None, stop: threading.Event | None = None) -> Look:
         """Until done, or until ``stop`` is set; raises what a stage raised."""
+        remember(self.transport, self._config, now_ms())
         self.transport.append(seed_outputs(self._seeds, self._placement, now_ms()))
         stages = self._stages()
         threads = [threading.Thread(target=self._guarded, args=(stage, stages), name=name) for name, stage in stages]
