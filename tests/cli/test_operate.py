@@ -16,7 +16,9 @@ from gregor.pipeline.operate.access import log_folder
 from gregor.pipeline.operate.remembered import remember
 from gregor.stage.decode import dead_letter
 from gregor.transport.port import Output
+from schemas.codec import encode
 from schemas.control import Pause
+from schemas.discovered import Discovered, LinkKind
 from tests.chaos.processes import until
 from tests.pipeline.explain.site import EventfulSite, config_of
 from tests.pipeline.operate.contract import broken
@@ -173,6 +175,17 @@ def test_pages_wait_for_the_archiver_unless_there_is_none(gregor: Commands, tmp_
     assert gregor.json(*arguments, "--without", "archiver")["topics"][0]["records"] == 1
     with embedded(folder) as transport:
         assert transport.ends("pages")[0] == (1, 1)
+
+
+def test_counts_of_known_links_that_nobody_read_leave_a_crawl_done(gregor: Commands, tmp_path: Path) -> None:
+    def left(kind: LinkKind) -> str:
+        folder = tmp_path / kind
+        with embedded(folder) as transport:
+            transport.append([Output("discovered", 0, b"a", encode(Discovered(server="a", paths=("/",), kind=kind)))])
+        return str(gregor.json("status", folder)["phase"])
+
+    assert left("repetition") == "done"
+    assert left("link") == "interrupted"
 
 
 def test_a_crawl_that_nobody_runs_is_told_at_once(gregor: Commands, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """How a crawl is doing: what each stage lags behind, what waits and for what, rates and servers folded from its records."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -11,10 +11,12 @@ from gregor.pipeline.operate.access import Access
 from gregor.pipeline.operate.pauses import Held, held
 from gregor.pipeline.progress import Look, is_done, look
 from gregor.pipeline.stages import ROLES
-from gregor.transport.port import LogReader, StageSpec, TopicPartition
+from gregor.transport.port import LogReader, Position, Record, StageSpec, TopicPartition
 from gregor.views.crawl import CrawlView
 from gregor.views.rates import Window
 from gregor.views.servers import ServerRow
+from schemas.codec import Undecodable
+from schemas.discovered import decode_discovered
 
 FOLDED: Final = ("fetched", "verdicts")
 RECENT_MS: Final = 300_000
@@ -22,6 +24,9 @@ RECENT_MS: Final = 300_000
 SECOND_LOOK_S: Final = 0.3
 RATES_S: Final = (10, 60, 300)
 SERVERS_NAMED: Final = 20
+REPETITIONS: Final = 10_000
+"""Unread records that are looked at for whether they matter."""
+FRONTIER: Final = ROLES["frontier"].spec
 
 Phase = Literal["done", "waiting", "paused", "stopped by a limit", "working", "interrupted", "not begun"]
 """``waiting``: nothing but re-crawls is left. ``interrupted``: work is left and no process has the folder."""
@@ -95,6 +100,7 @@ class Watch:
         running = access.running()
         seen = look(reader, stages, access.partitions)
         done = seen.idle and self._still_idle(seen, stages, running)
+        done = done or (running is False and _only_repetitions(reader, seen))
         self._advance(now_ms)
         moment = _Moment(seen, held(reader), done, running, now_ms, self._letters)
         return _status(access, self._view, moment, self._rows(servers))
@@ -137,6 +143,34 @@ def stages_of(reader: LogReader) -> list[StageSpec]:
     return [role.spec for name, role in ROLES.items() if name != "archiver" or reader.committed(name, role.spec.inputs)]
 
 
+def _only_repetitions(reader: LogReader, seen: Look) -> bool:
+    """Whether all that is left unread are counts of known links, which the extractor may send after the last page was fetched."""
+    left = sum(seen.counters.get(name, 0) for name in ("queued", "leased", "retrying", "revisiting"))
+    unread = seen.lag.get("frontier", 0)
+    if left - seen.counters.get("held", 0) or unread != sum(seen.lag.values()) or not 0 < unread <= REPETITIONS:
+        return False
+    positions = reader.committed("frontier", FRONTIER.inputs)
+    records = [
+        record
+        for topic in FRONTIER.inputs
+        for partition, (first, end) in reader.ends(topic).items()
+        for record in reader.read(topic, partition, _after(positions, TopicPartition(topic, partition), first), end)
+    ]
+    return all(record.topic == "discovered" and _is_repetition(record) for record in records)
+
+
+def _after(positions: Mapping[TopicPartition, Position], at: TopicPartition, first: int) -> int:
+    position = positions.get(at)
+    return position.offset if position is not None else first
+
+
+def _is_repetition(record: Record) -> bool:
+    try:
+        return decode_discovered(record.value).kind == "repetition"
+    except Undecodable:
+        return False
+
+
 class _Moment(Struct, frozen=True):
     seen: Look
     known: Held
@@ -155,7 +189,7 @@ def _status(access: Access, view: CrawlView, moment: _Moment, rows: list[ServerR
         now_ms=now_ms,
         running=moment.running,
         phase=_phase(moment),
-        waits_for=list(_waits_for(seen, known, now_ms)),
+        waits_for=[] if moment.done else list(_waits_for(seen, known, now_ms)),
         stages={name: StageStatus(lag=lag, members=access.members(name)) for name, lag in seen.lag.items()},
         counters=counters,
         queued=counters.get("queued", 0),
