@@ -123,6 +123,11 @@ class Rig:
         self._store.close()
         self._open()
 
+    def resume(self) -> None:
+        """The same as far as the frontier can tell, on the store that is open: what RocksDB keeps is not in question."""
+        self.replica = Replica.open(self._store, STATE, IDENTITY)
+        self._begin()
+
     def truncate(self) -> None:
         """Delete what the rolling snapshot has made superfluous."""
         before = self.replica.truncate_before()

@@ -81,15 +81,19 @@ class Partition(RuleBasedStateMachine):
         self.now = T0
         self.known: list[FetchOrder] = []
         self.committed = 0
+        self.fresh = True
+        """Nothing has happened since the partition was opened: to open it again would show nothing."""
 
     @rule(batch=st.lists(discoveries, min_size=1, max_size=5))
     def discover(self, batch: list[Discovered]) -> None:
+        self.fresh = False
         self.rig.frontier.discover(batch, self.now)
         for found in batch:
             self.model.discover(found, self.now)
 
     @rule()
     def release(self) -> None:
+        self.fresh = False
         orders = self.rig.frontier.release(self.now)
         self.model.release(orders, self.now)
         self.known += orders
@@ -108,6 +112,7 @@ class Partition(RuleBasedStateMachine):
         self._answer(self.model.books.leases[lease][0], data)
 
     def _answer(self, order: FetchOrder, data: st.DataObject) -> None:
+        self.fresh = False
         results = []
         for number in range(len(order.urls)):
             outcome = data.draw(st.sampled_from(OUTCOMES))
@@ -146,6 +151,7 @@ class Partition(RuleBasedStateMachine):
         self.committed = len(self.known)
 
     @rule()
+    @precondition(lambda self: not self.fresh)
     def abort(self) -> None:
         self.rig.abort()
         self._forget()
@@ -156,16 +162,20 @@ class Partition(RuleBasedStateMachine):
         del self.known[self.committed :]
 
     @rule()
+    @precondition(lambda self: not self.fresh)
     def restart(self) -> None:
-        self.rig.restart()
+        self.rig.resume()
         self._forget()
+        self.fresh = True
 
+    @precondition(lambda self: not self.fresh)
     @rule(slice_length=st.integers(1, 9), truncated=st.booleans())
     def move_to_an_empty_folder(self, slice_length: int, truncated: bool) -> None:
         if truncated:
             self.rig.truncate()
         self.rig.move(slice_length)
         self._forget()
+        self.fresh = True
 
     @invariant()
     def counts_agree(self) -> None:
