@@ -1,6 +1,9 @@
 """status, explain, pause, resume, dead-letters and trim as their users run them: beside a crawl that runs, and on one that does not."""
 
 import json
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +26,9 @@ from tests.chaos.processes import until
 from tests.pipeline.explain.site import EventfulSite, config_of
 from tests.pipeline.operate.contract import broken
 from tests.pipeline.operate.desk import embedded, pass_all
+
+
+ROOT = Path(__file__).parents[2]
 
 
 class Commands:
@@ -194,6 +200,17 @@ def test_a_crawl_that_nobody_runs_is_told_at_once(gregor: Commands, folder: Path
     assert (now["crawl_paused"], now["running"]) == (True, False)
     gregor("resume", "--folder", folder)
     assert not gregor.json("status", folder)["crawl_paused"]
+
+
+def test_watching_tells_one_look_after_the_other_until_it_is_interrupted(folder: Path) -> None:
+    command = [sys.executable, "-m", "gregor", "status", str(folder), "--watch", "--every", "0.2", "--json"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watching:
+        assert watching.stdout is not None
+        looks = [json.loads(watching.stdout.readline()) for _ in range(2)]
+        watching.send_signal(signal.SIGINT)
+        _, said = watching.communicate()
+    assert looks[0]["now_ms"] < looks[1]["now_ms"]
+    assert (watching.returncode, said) == (130, b"gregor: interrupted\n")
 
 
 @pytest.mark.parametrize(
