@@ -27,7 +27,6 @@ from tests.pipeline.explain.site import EventfulSite, config_of
 from tests.pipeline.operate.contract import broken
 from tests.pipeline.operate.desk import embedded, pass_all
 
-
 ROOT = Path(__file__).parents[2]
 
 
