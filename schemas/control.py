@@ -1,11 +1,13 @@
 """Topic ``control`` (compacted by key, read by everybody from the beginning): what operators and the crawl itself prescribe."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from schemas.codec import Integer, decoder
+
+STOP_KEY: Final = b"stop"
 
 
 class Layout(Struct, frozen=True, kw_only=True, tag="layout"):
@@ -74,6 +76,16 @@ class Spent(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="spent"):
     """Pages ordered or fetched; those that failed are given back."""
 
 
-Control = Layout | Pause | Limits | ConfigVersion | SeedScope | Spent
+class Stop(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="stop"):
+    """Key ``stop``: every worker that runs finishes its checkpoint and leaves. Who starts later does not heed it; to hold a crawl back
+    across restarts is what a pause does."""
+
+    by: str = ""
+    """Who asked, for people; empty: not said."""
+    since_ms: Integer = 0
+    """When it was asked, milliseconds since 1970; 0: not known."""
+
+
+Control = Layout | Pause | Limits | ConfigVersion | SeedScope | Spent | Stop
 
 decode_control: Callable[[bytes | None], Control] = decoder(Control, "Control")  # type: ignore[arg-type]

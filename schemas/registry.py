@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from schemas.archive import ArchiveFile, decode_archive_file
 from schemas.changelog import Checkpoint, decode_checkpoint
-from schemas.control import ConfigVersion, Layout, Limits, Pause, Spent, decode_control
+from schemas.control import ConfigVersion, Layout, Limits, Pause, Spent, Stop, decode_control
 from schemas.dead_letters import DeadLetter, decode_dead_letter
 from schemas.discovered import Discovered, decode_discovered
 from schemas.fetched import Fetched, decode_fetched
@@ -40,6 +40,6 @@ FORMATS: Final[dict[str, Format]] = {
     # Of the three kinds of record in a changelog the checkpoint alone is JSON, behind its first byte.
     "frontier-changelog": Format((Checkpoint,), decode_checkpoint),
     "sites": Format((Site,), decode_site),
-    "control": Format((Layout, Pause, Limits, ConfigVersion, Spent), decode_control),
+    "control": Format((Layout, Pause, Limits, ConfigVersion, Spent, Stop), decode_control),
     "dead-letters": Format((DeadLetter,), decode_dead_letter, "header"),
 }

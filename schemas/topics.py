@@ -107,8 +107,8 @@ TOPICS: Final = (
     ),
     Topic(
         name="control",
-        carries="layout, pauses, limits and what is used of them, configuration version, servers that seeds were redirected to",
-        key="layout, crawl, limits, config, server:NAME, scope:NAME or spent:PARTITION",
+        carries="layout, pauses, stops, limits and what is used of them, configuration version, servers that seeds were redirected to",
+        key="layout, crawl, stop, limits, config, server:NAME, scope:NAME or spent:PARTITION",
         partitions=1,
         cleanup="compact",
         written_by=("cli", "extractor", "frontier"),

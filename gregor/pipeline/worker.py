@@ -20,15 +20,17 @@ def kafka_transport(config: Config, folder: Path) -> KafkaTransport:
 
 
 def run_worker(role: str, config: Config, folder: Path) -> None:
-    """Until SIGTERM or SIGINT: the checkpoint is finished, the group is left."""
+    """Until SIGTERM, SIGINT or `gregor stop`: the checkpoint is finished, the group is left."""
     if role == "fetcher":
         require_contact(config)
     transport = kafka_transport(config, folder)
     transport.require(config.layout)
     chosen = ROLES[role]
+    now = transport.ends("control")[0][1]
     session = transport.open(chosen.spec)
     scratch = Scratch(folder / "scratch" / role, home=folder, lasting=False)
     loop = chosen.make(config, placement_of(config), session, scratch)
+    loop.heed_stops(now)
 
     def stop(number: int, frame: FrameType | None) -> None:
         _log.info("stopping %s after the last checkpoint", role)

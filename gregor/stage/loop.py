@@ -173,6 +173,7 @@ class StageLoop(Loop):
     def _take(self, batch: Batch) -> None:
         now = self._clock()
         if batch.broadcast:
+            self.hear(batch.broadcast)
             self._stage.instruct(decode_broadcast(batch.broadcast, self._stage.decoders))
         if batch.records:
             received, letters = decode_all(batch.records, self._stage.decoders, self._stage.spec.name, now)

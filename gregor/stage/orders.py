@@ -116,6 +116,7 @@ class OrderLoop(Loop):
 
     def _take(self, batch: Batch) -> None:
         if batch.broadcast:
+            self.hear(batch.broadcast)
             self._stage.instruct(decode_broadcast(batch.broadcast, self._stage.decoders))
         for record in batch.records:
             self._start(record, self._clock())

@@ -1,10 +1,15 @@
 """How a loop runs: step after step until it is asked to stop, then what is finished is committed and the session is left."""
 
+import logging
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Final, Protocol
 
-from gregor.transport.port import Session
+from gregor.transport.port import Record, Session
+from schemas.control import STOP_KEY
+
+_log: Final = logging.getLogger("gregor.stage")
 
 LONGEST_WAIT_S: Final = 0.2
 """How long a stop or the clock may have to wait for a quiet input."""
@@ -21,6 +26,7 @@ class Loop(ABC):
         self._session = session
         self._closes = stage
         self._stopping = threading.Event()
+        self._heeds_from: int | None = None
         self.commits = 0
 
     @abstractmethod
@@ -47,6 +53,19 @@ class Loop(ABC):
         finally:
             self._session.close(drain)
             self._closes.close()
+
+    def heed_stops(self, start: int) -> None:
+        """End when ``control`` has a `stop` at this offset or later; an earlier one was meant for those who ran then."""
+        self._heeds_from = start
+
+    def hear(self, broadcast: Iterable[Record]) -> None:
+        """What everybody is told, before the stage is."""
+        if self._heeds_from is None:
+            return
+        stops = (one for one in broadcast if one.topic == "control" and one.key == STOP_KEY)
+        if any(one.offset >= self._heeds_from for one in stops):
+            _log.info("the whole crawl is to stop: leaving after the last checkpoint")
+            self.stop()
 
     def stop(self) -> None:
         """May be called from any thread or signal handler."""

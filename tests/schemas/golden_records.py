@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from schemas.archive import ArchiveFile
 from schemas.changelog import Checkpoint
-from schemas.control import ConfigVersion, Layout, Limits, Pause, Spent
+from schemas.control import ConfigVersion, Layout, Limits, Pause, Spent, Stop
 from schemas.dead_letters import DeadLetter
 from schemas.discovered import Discovered, Rel
 from schemas.fetched import Fetched, FetchResult, RobotsRules, Timings
@@ -225,6 +225,8 @@ EXPECTED: Final[dict[str, tuple[Struct, ...]]] = {
         ConfigVersion(version="c0ffee", text="[crawl]\nname = 'x'\n", since_ms=1760000001000),
         ConfigVersion(version="c0ffee"),
         Spent(partition=3, pages=17),
+        Stop(by="an operator", since_ms=1760000001000),
+        Stop(),
     ),
     "dead-letters": (
         DeadLetter(

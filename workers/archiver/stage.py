@@ -26,6 +26,7 @@ from gregor.state.packed import Mutation
 from gregor.transport.port import Assignment, Output, StageSpec, TopicPartition
 from schemas.archive import ArchiveFile, decode_archive_file
 from schemas.codec import encode
+from schemas.control import decode_control
 from schemas.pages import decode_facts
 from workers.archiver.disk import Disk, short
 from workers.archiver.manifest import Manifest
@@ -35,7 +36,9 @@ from workers.archiver.tidy import Tidy
 
 _log: Final = logging.getLogger("gregor.archiver")
 
-SPEC: Final = StageSpec(name="archiver", inputs=("pages",), broadcast=("archive",), outputs=("archive", "dead-letters"))
+SPEC: Final = StageSpec(
+    name="archiver", inputs=("pages",), broadcast=("archive", "control"), outputs=("archive", "dead-letters")
+)
 
 
 class ArchiverStage:
@@ -45,6 +48,7 @@ class ArchiverStage:
     decoders: Mapping[str, Decode] = {
         "pages": lambda record: decode_facts(record.header),
         "archive": lambda record: decode_archive_file(record.value),
+        "control": lambda record: decode_control(record.value),
     }
 
     def __init__(self, config: Config, folder: Path, member: str) -> None:
@@ -116,9 +120,10 @@ class ArchiverStage:
 
     def instruct(self, received: Sequence[Received]) -> None:
         for one in received:
-            shelf = self._shelves.get(one.value.partition)
-            current = shelf.current if shelf is not None else None
-            self._tidy.heard(one.value, current.file if current is not None else None)
+            if isinstance(one.value, ArchiveFile):
+                shelf = self._shelves.get(one.value.partition)
+                current = shelf.current if shelf is not None else None
+                self._tidy.heard(one.value, current.file if current is not None else None)
 
     def process(self, received: Sequence[Received], now_ms: int) -> Work:
         size = 0

@@ -1,0 +1,77 @@
+"""`gregor stop`: every worker of a crawl on a cluster finishes its checkpoint and leaves."""
+
+import getpass
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.target import bootstrap_option, now_ms
+from gregor.config import Flag
+from gregor.errors import CheckFailed
+from gregor.pipeline.stages import ROLES
+from gregor.pipeline.worker import kafka_transport
+from gregor.transport.kafka.transport import KafkaTransport
+from gregor.transport.port import Output
+from schemas.codec import encode
+from schemas.control import STOP_KEY, Stop
+
+
+@click.command(short_help="Let all workers of a crawl leave.")
+@bootstrap_option
+@click.option(
+    "--wait",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="For all to have left; 0: do not wait.",
+)
+@pass_settings
+def stop(settings: Settings, bootstrap: str | None, wait: float) -> None:
+    """Tell every worker of the configured crawl, on whatever machine, to finish its checkpoint and leave. Nothing is lost: workers that
+    are started later go on where these stopped. To keep a crawl from going on, `gregor pause` it.
+
+    A member keeps its place in its group for kafka.session_timeout_s after it has left, so that waiting takes at least so long. Ends
+    with exit code 1 when some are still there after --wait. A crawl in a folder is stopped by Ctrl-C or SIGTERM.
+
+    \b
+    Examples:
+      gregor --config big.toml stop
+      gregor --config big.toml stop --wait 0
+    """
+    config = settings.load({"kafka.bootstrap": Flag(bootstrap, "--bootstrap")}).config
+    transport = kafka_transport(config, Path(config.state.folder))
+    try:
+        transport.require(config.layout)
+        transport.append([Output("control", 0, STOP_KEY, encode(Stop(by=_user(), since_ms=now_ms())))])
+        click.echo(f"the workers of crawl {config.crawl.name} were told to stop")
+        left = _await(transport, wait) if wait else {}
+    finally:
+        transport.close()
+    if left:
+        there = ", ".join(f"{count} in {stage}" for stage, count in left.items())
+        raise CheckFailed(
+            f"expected no members after {wait:g} s, found {there}", remedy="see whether these processes hang"
+        )
+    if wait:
+        click.echo("all of them have left")
+
+
+def _await(transport: KafkaTransport, patience_s: float) -> Mapping[str, int]:
+    """Members that are left when the time is over; empty: none."""
+    give_up = time.monotonic() + patience_s
+    while True:
+        left = {stage: count for stage in ROLES if (count := transport.members(stage))}
+        if not left or time.monotonic() > give_up:
+            return left
+        time.sleep(0.5)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""

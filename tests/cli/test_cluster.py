@@ -1,0 +1,90 @@
+"""`gregor cluster`, `seed` and `stop` as their users run them: brokers and workers of their own."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from gregor import cli
+from gregor.demo.server import serve
+from gregor.demo.site import DemoSite
+from infra.kafka.cluster import KafkaCluster
+from tests.chaos.processes import running, until
+from tests.pipeline.test_kafka_crawl import crawl
+
+
+@pytest.mark.timeout(600)
+def test_one_command_crawls_the_museum_on_a_cluster_though_workers_are_killed(tmp_path: Path) -> None:
+    output = tmp_path / "museum"
+    demo: list[str | Path] = ["cluster", "--demo", "--json", "--extractors", "2", "--output", output]
+    with running("-m", "gregor", *demo) as command:
+        until(lambda: pages(output) > 0, "the archiver writes", workers=[command])
+        killed = [worker_pid(command.pid, name) for name in ("frontier-1", "fetcher-1")]
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        code, printed = command.wait()
+        assert code == 0, printed
+    told = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    judgement = told[-1]
+    assert judgement["missed"] == judgement["strange"] == [], "the site saw all that it should, and nothing else"
+    summary = json.loads((output / "summary.json").read_text())
+    assert summary["state"] == "done"
+    assert summary["urls"]["fetched"] >= judgement["urls"]
+    assert (output / "report.html").is_file()
+    assert (output / "archive" / "index" / "pages.cdxj").is_file()
+    assert processes_of(output) == [], "nothing is left running"
+
+
+def test_seeds_are_taken_up_once_and_stop_lets_every_worker_leave(
+    tmp_path: Path, kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = DemoSite(hosts=2, pages_per_host=5)
+    with serve(site) as server, crawl(tmp_path, kafka, server) as job:
+        until(job.done, "the crawl is done")
+        # A stop from before they started would have been meant for others.
+        assert all(worker.ended is None for worker in job.workers.values())
+        new = server.site.url(0, "/unheard-of")
+        for _ in range(2):
+            assert cli.run(["--config", str(tmp_path / "gregor.toml"), "seed", new, server.site.url(1, "/")]) == 0
+        assert "2 seeds on 2 servers" in capsys.readouterr().out
+        until(lambda: job.done() and new in server.requested(), "the new seed is fetched")
+        assert set(server.requested().values()) == {1}, "none of them twice"
+        assert cli.run(["--config", str(tmp_path / "gregor.toml"), "stop", "--wait", "0"]) == 0
+        for role, worker in job.workers.items():
+            code, printed = worker.wait()
+            assert code == 0, f"{role}: {printed}"
+            assert "is to stop" in printed
+
+
+def pages(output: Path) -> int:
+    return sum(path.stat().st_size for path in (output / "archive").glob("*.warc.gz"))
+
+
+def worker_pid(parent: int, name: str) -> int:
+    return next(pid for pid, line in children(parent) if f"workers/{name}" in line)
+
+
+def children(parent: int) -> list[tuple[int, str]]:
+    found = []
+    for pid, line in command_lines():
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        if int(stat[1]) == parent:
+            found.append((pid, line))
+    return found
+
+
+def processes_of(output: Path) -> list[str]:
+    return [line for _, line in command_lines() if str(output) in line]
+
+
+def command_lines() -> list[tuple[int, str]]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                found.append((int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
+            except OSError:
+                continue
+    return found
