@@ -8,7 +8,7 @@
                     │  │ └─► failed (server given up)                              │ │ │
                  RETRYING ◄──────────── failed, attempts left ─────────────────────┘ │ │
                        │                                                             │ │
-                       └─ AGAIN (the server waits, not the URL) ◄────────────────────┘ │
+                       └─ AGAIN (the server waits, or a redirect led to itself) ◄────┘ │
                     REVISITING ◄────────── confirmed, r(K) > 0 ────────────────────────┤
                                                                                        └─► confirmed
 

@@ -4,7 +4,7 @@ import secrets
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,16 +31,21 @@ DELAY_MS = 200
 KILLS = 6
 
 
-def write_config(path: Path, kafka: KafkaCluster) -> Config:
+LIMIT = 30
+
+
+def write_config(path: Path, kafka: KafkaCluster, crawl: str, fetch: str) -> Config:
     path.write_text(
         f"""
         [crawl]
         name = "storm-{secrets.token_hex(4)}"
         scope = "any"
+        {crawl}
         [fetch]
         delay_s = {DELAY_MS / 1000}
         delay_factor = 0.0
         urls_per_order = 1
+        {fetch}
         [partitions]
         partitions = {PARTITIONS}
         [kafka]
@@ -83,35 +88,53 @@ class Storm:
                 yield decode_fetched(record.value)
 
 
+@contextmanager
+def storm(folder: Path, kafka: KafkaCluster, crawl: str = "", fetch: str = "") -> Iterator[Storm]:
+    """A crawl of the made-up web by two frontier processes and a fetcher."""
+    path = folder / "gregor.toml"
+    config = write_config(path, kafka, crawl, fetch)
+    with gregor(path, "topics", "--create") as topics:
+        code, printed = topics.wait()
+        assert code == 0, printed
+    transport = kafka_transport(config, folder / "look")
+    seed = Discovered(server=web.server_name(0), paths=(web.path_of(0),), scheme="http", kind="seed", found_ms=now_ms())
+    where = placement_of(config).partition(seed.server)
+    transport.append([Output("discovered", where, seed.server.encode(), encode(seed))])
+    script = ("-m", "tests.streams.frontier.scripted_fetcher", path, folder / "fetcher")
+    with ExitStack() as stack:
+        members = {
+            "one": stack.enter_context(gregor(path, "worker", "frontier", "--folder", folder / "one")),
+            "two": stack.enter_context(gregor(path, "worker", "frontier", "--folder", folder / "two")),
+            "fetcher": stack.enter_context(running(*script)),
+        }
+        yield Storm(transport, members)
+
+
 @pytest.mark.timeout(600)
 def test_kills_at_random_moments_lose_no_url_order_none_twice_and_keep_every_delay(
     tmp_path: Path, kafka: KafkaCluster
 ) -> None:
     moments = seeded("frontier storm")
-    path = tmp_path / "gregor.toml"
-    config = write_config(path, kafka)
-    with gregor(path, "topics", "--create") as topics:
-        code, printed = topics.wait()
-        assert code == 0, printed
-    transport = kafka_transport(config, tmp_path / "look")
-    seed = Discovered(server=web.server_name(0), paths=(web.path_of(0),), scheme="http", kind="seed", found_ms=now_ms())
-    where = placement_of(config).partition(seed.server)
-    transport.append([Output("discovered", where, seed.server.encode(), encode(seed))])
-    script = ("-m", "tests.streams.frontier.scripted_fetcher", path, tmp_path / "fetcher")
-    with ExitStack() as stack:
-        members = {
-            "one": stack.enter_context(gregor(path, "worker", "frontier", "--folder", tmp_path / "one")),
-            "two": stack.enter_context(gregor(path, "worker", "frontier", "--folder", tmp_path / "two")),
-            "fetcher": stack.enter_context(running(*script)),
-        }
-        storm = Storm(transport, members)
+    with storm(tmp_path, kafka) as crawl:
         for number in range(KILLS):
             least = number * len(web.urls()) // (2 * KILLS)
-            until(lambda least=least: storm.confirmed() > least, "the crawl goes on")  # type: ignore[misc]
+            until(lambda least=least: crawl.confirmed() > least, "the crawl goes on")  # type: ignore[misc]
             time.sleep(moments.uniform(0.0, 1.0))
-            members[moments.choice(["one", "two", "two", "fetcher"])].restart()
-        until(storm.done, "the crawl is done")
-        judge(storm)
+            crawl.members[moments.choice(["one", "two", "two", "fetcher"])].restart()
+        until(crawl.done, "the crawl is done")
+        judge(crawl)
+
+
+@pytest.mark.timeout(600)
+def test_two_processes_keep_the_limit_of_pages_but_for_what_was_in_flight(tmp_path: Path, kafka: KafkaCluster) -> None:
+    with storm(tmp_path, kafka, crawl=f"max_pages = {LIMIT}", fetch="orders_in_flight = 1") as crawl:
+        until(lambda: crawl.confirmed() > LIMIT // 3, "the crawl goes on")
+        crawl.members["two"].restart()
+        until(crawl.done, "the crawl is done")
+        totals = crawl.looked().counters
+        assert LIMIT <= totals["confirmed"] <= LIMIT + PARTITIONS
+        assert totals["stopped"] == PARTITIONS
+        assert totals["queued"] > 0
 
 
 def judge(storm: Storm) -> None:
