@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from gregor.demo.server import serve
+from gregor.demo.site import DemoSite
 from infra.replay import replaying
 from tests.chaos.processes import REPOSITORY, gregor
+from tests.pipeline.configured import write_config
 
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (REPOSITORY / "docs" / "archive.md").read_text(), re.MULTILINE | re.DOTALL)
 
@@ -19,9 +22,10 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (REPOSITORY / "docs" / "archive.md"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With an archive and nothing else that counts."""
     made = tmp_path_factory.mktemp("docs")
-    (made / "empty.toml").write_text("")
-    with gregor(made / "empty.toml", "crawl", "--demo", "--output", made / "crawl") as running:
-        code, printed = running.wait()
+    with serve(DemoSite()) as server:
+        config = write_config(made / "gregor.toml", server)
+        with gregor(config, "crawl", "--output", made / "crawl") as running:
+            code, printed = running.wait()
     assert code == 0, printed
     (made / "archive").symlink_to(made / "crawl" / "archive")
     return made
