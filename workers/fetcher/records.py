@@ -13,6 +13,7 @@ from schemas.codec import encode
 from schemas.fetched import Fetched, FetchResult, Outcome, RobotsRules, Timings
 from schemas.pages import PageFacts
 from schemas.schedule import FetchOrder, OrderUrl
+from workers.fetcher.cookies import cookies_of
 from workers.fetcher.outcome import retry_after_ms
 from workers.fetcher.port import Exchange, Scheme
 
@@ -59,6 +60,7 @@ def result_of(url: OrderUrl, exchange: Exchange, digest: str, finished_ms: int, 
         etag=_validator(exchange.header("etag")),
         last_modified=_validator(exchange.header("last-modified")),
         location=exchange.header("location")[:LONGEST_LOCATION],
+        cookies=cookies_of(exchange.response_headers, url.scheme) if exchange.outcome == "redirect" else "",
         retry_after_ms=retry_after_ms(retry_after, finished_ms) if retry_after else 0,
         detail=_detail(detail or exchange.detail),
         depth=url.depth,
