@@ -81,12 +81,12 @@ class Blocks:
         layout: Layout | None = None,
         count_unit: int = COUNT_UNIT,
         options: StoreOptions | None = None,
-        cache_bytes: int = 384 << 20,
+        cache_bytes: int = 416 << 20,
         recent_entries: int = 2 << 20,
     ) -> None:
         self._layout = layout or Layout()
         self._count_unit = count_unit
-        self._options = options or StoreOptions(block_cache_bytes=64 << 20, block_bytes=8 << 10)
+        self._options = options or StoreOptions(block_cache_bytes=8 << 20, block_bytes=8 << 10)
         self._cache_bytes = cache_bytes
         self._recent_entries = recent_entries
         self._written = 0

@@ -25,13 +25,13 @@ class _KeysMemory(SharedMemory):
     not: with gregor's own setting each lookup read it again, 194 KB of files a URL at 8 million keys instead of 32 bytes.
     """
 
-    def for_family(self) -> Options:
+    def for_family(self, family: str) -> Options:
         table = BlockBasedOptions()
         table.set_block_cache(self.cache)
         table.set_block_size(self.options.block_bytes)
         table.set_bloom_filter(10, False)
         table.set_cache_index_and_filter_blocks(False)
-        options = super().for_family()
+        options = super().for_family(family)
         options.set_block_based_table_factory(table)
         return options
 

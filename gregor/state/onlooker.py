@@ -39,7 +39,7 @@ class StoreOnlooker:
         options = memory.for_store()
         # A file that the owner deletes stays readable for those who have it open, so that all have to be.
         options.set_max_open_files(-1)
-        families = {family: memory.for_family() for family in Rdict.list_cf(os.fspath(self.path))}
+        families = {family: memory.for_family(family) for family in Rdict.list_cf(os.fspath(self.path))}
         return Rdict(os.fspath(self.path), options, families, AccessType.secondary(self._folder))
 
     @property

@@ -90,7 +90,7 @@ class Store:
             self._db = Rdict(
                 os.fspath(path),
                 memory.for_store(),
-                {family: memory.for_family() for family in (META, *families)},
+                {family: memory.for_family(family) for family in (META, *families)},
             )
         except Exception as error:  # rocksdict raises bare Exception for everything
             raise _explained(path, error) from error
