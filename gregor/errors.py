@@ -6,6 +6,7 @@
      |    +-- ConfigError          3   a configuration file, variable or flag that cannot be obeyed
      +-- BrokerUnreachable         2   no broker answered within kafka.give_up_after_s
      +-- TopologyError             2   a topic is missing or has another partition count
+     +-- NoRoom                    2   a disk is full
      +-- StateError                4
      |    +-- FolderInUse          4   another process holds the state folder
      |    +-- ForeignState         4   state of another crawl or cluster, or ahead of the changelog
@@ -24,6 +25,8 @@ tree is a bug in gregor: it keeps its traceback and ends with 70.
 A message says what was expected and what was found; `remedy` says what to do and is the last part of the text.
 """
 
+import errno
+import os
 from typing import ClassVar, Final
 
 EXIT_OK: Final = 0
@@ -85,6 +88,20 @@ class TopologyError(GregorError):
 
     default_exit_code = EXIT_ENVIRONMENT
     default_remedy = "`gregor topics --create` mends it"
+
+
+class NoRoom(GregorError):
+    """A disk is full, or a quota is used up."""
+
+    default_exit_code = EXIT_ENVIRONMENT
+    default_remedy = "free some and run the same command again: nothing is lost"
+
+
+def no_room(where: object, error: Exception) -> NoRoom | None:
+    """What a full disk is called; None: the error is about something else. RocksDB has but one kind of error, so that its words count."""
+    if not any(os.strerror(number) in str(error) for number in (errno.ENOSPC, errno.EDQUOT)):
+        return None
+    return NoRoom(f"expected room for {where}, found none: {error}")
 
 
 class StateError(GregorError):

@@ -15,6 +15,7 @@ from gregor.errors import (
     EXIT_OK,
     EXIT_USAGE,
     GregorError,
+    no_room,
 )
 
 __all__ = ["cli", "main"]
@@ -49,10 +50,16 @@ def run(args: list[str]) -> int:
     except GregorError as error:
         _say(str(error))
         return error.exit_code
-    except Exception:
-        sys.excepthook(*sys.exc_info())
-        _say("this is a bug in gregor: please report it to the project with the lines above and the command you ran")
-        return EXIT_BUG
+    except Exception as error:
+        full = no_room("what is written", error)
+        if full is None:
+            sys.excepthook(*sys.exc_info())
+            _say(
+                "this is a bug in gregor: please report it to the project with the lines above and the command you ran"
+            )
+            return EXIT_BUG
+        _say(str(full))
+        return full.exit_code
 
 
 def _run(args: list[str]) -> int:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from gregor.config import Config
-from gregor.errors import GregorError
+from gregor.errors import GregorError, no_room
 from gregor.pipeline.stages import ROLES, Scratch, placement_of
 from gregor.stage.running import Loop
 from gregor.transport.embedded.remote.session import RemoteSession
@@ -44,8 +44,11 @@ def main(descriptor: int) -> None:
     try:
         loops.append(ROLES[setup.role].make(setup.config, placement_of(setup.config), session, scratch))
         loops[0].run()
-    except GregorError as error:
-        session.fail(error.message, error.remedy, error.exit_code)
+    except Exception as error:
+        told = error if isinstance(error, GregorError) else no_room(scratch.folder, error)
+        if told is None:
+            raise
+        session.fail(told.message, told.remedy, told.exit_code)
 
 
 def _die_with_parent() -> None:

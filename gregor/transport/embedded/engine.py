@@ -5,7 +5,8 @@ intelligible, memory is thrown away and read again from the database, which is t
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from rocksdict import WriteBatch
@@ -126,14 +127,36 @@ class Engine:
             if self.closed:
                 return
             self.closed = True
-            self._sync()
-            self._witness.close()
-            self.store.close()
-            self.condition.notify_all()
+            try:
+                with self._ending():
+                    self._sync()
+            finally:
+                self._witness.close()
+                with self._ending(), self._told("could not be closed"):
+                    self.store.close()
+                self.condition.notify_all()
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """Of a database that refuses batches everything has been said."""
+        try:
+            yield
+        except TransportError:
+            if not self._refused:
+                raise
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """A database that cannot write, in one line; what was committed is in its log of writes, whatever it leaves undone."""
+        try:
+            yield
+        except Exception as error:  # rocksdict raises bare Exception for everything
+            raise TransportError(f"{self.store.path} {what}: {error}", remedy=_DISK) from error
 
     def _sync(self) -> None:
         written = self._written
-        self.store.sync()
+        with self._told("could not be synced"):
+            self.store.sync()
         self._witness.synced(written)
         self._synced = written
         self._last_sync = self.clock()

@@ -7,6 +7,7 @@ witness       what the database must have, see witness.py
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from rocksdict import Rdict
 
-from gregor.errors import CorruptState, ForeignState, StateError
+from gregor.errors import CorruptState, ForeignState, NoRoom, StateError, no_room
 from gregor.state.options import SharedMemory
 from gregor.state.store import META, Store
 from gregor.transport.embedded.layout import FORMAT, IDENTITY, LOG, PASSING, REMEDY, WRITTEN, unpack_count
@@ -64,9 +65,10 @@ def open_folder(
     store = _open_store(database, families, memory, make_store)
     try:
         return _checked(path, store, wanted, named)
-    except BaseException:
-        store.close()
-        raise
+    except Exception as error:
+        with suppress(Exception):  # a full disk is told once
+            store.close()
+        raise no_room(database, error) or error from error
 
 
 def _checked(path: Path, store: Store, wanted: Identity, named: Identity | None) -> Folder:
@@ -108,7 +110,7 @@ def _open_store(path: Path, families: Sequence[str], memory: SharedMemory, make_
         return make_store(path, sorted({LOG, PASSING, *families} | found), memory)
     except CorruptState as error:
         raise CorruptState(error.message, remedy=REMEDY) from error
-    except StateError:
+    except (StateError, NoRoom):
         raise
     except Exception as error:  # rocksdict raises bare Exception for everything
         raise CorruptState(f"{path} cannot be opened: {error}", remedy=REMEDY) from error

@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final, NoReturn
 
 from gregor.errors import EXIT_ENVIRONMENT
@@ -95,8 +96,9 @@ class RemoteSession:
         self._frames.close()
 
     def fail(self, message: str, remedy: str, exit_code: int) -> None:
-        """The last word of a stage that cannot go on."""
-        self._ask(Failed(message, remedy, exit_code))
+        """The last word of a stage that cannot go on; one that has left already is not heard any more."""
+        with suppress(OSError):
+            self._ask(Failed(message, remedy, exit_code))
 
     def _taken_ahead(self) -> Answer | None:
         """The answer to a poll that was asked earlier, if there was one and it is not empty."""
