@@ -69,6 +69,7 @@ def crawl(known: UrlFilter, pages: Sequence[tuple[str, list[str]]]) -> Pass:
         known.fetched("http", "site.example", path)
         entries = [known.find("http", "site.example", target) for target in targets]
         for entry in entries:
+            entry.times = 1
             known.claim(entry, True)
         known.end_page()
         links += len(targets)
