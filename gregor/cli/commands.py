@@ -51,5 +51,8 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
         "gregor.cli.dead_letters:dead_letters", "List, show or put back unreadable records.", Section.OPERATE
     ),
     "trim": LazyCommand("gregor.cli.trim:trim", "Delete what every reader has passed.", Section.OPERATE),
+    "audit": LazyCommand(
+        "gregor.cli.audit:audit_command", "Prove or refute that nothing is lost or twice.", Section.INSPECT
+    ),
     "config": LazyCommand("gregor.cli.config:config", "Show or check the configuration.", Section.INSPECT),
 }

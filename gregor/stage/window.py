@@ -29,7 +29,7 @@ class Window:
         self._next = position.offset
         """What the next delivery brings, unless the input is rewound."""
         self._in_flight: set[int] = set()
-        self._finished = set(_decode(position))
+        self._finished = set(finished_above(position))
 
     def accept(self, offset: int) -> bool:
         """A delivered order: False when it is known already, in flight or finished."""
@@ -91,7 +91,7 @@ def _encode(low: int, finished: set[int]) -> str:
     return metadata
 
 
-def _decode(position: Position) -> list[int]:
+def finished_above(position: Position) -> list[int]:
     """Offsets that are finished. Metadata that we did not write means that nothing above the offset is known to be finished."""
     if not position.metadata.startswith("w"):
         return []

@@ -64,13 +64,22 @@ class Standing(Enum):
     """The log begins after ``applied``: wipe, then replay from the log's start."""
 
 
-class _Meta(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class Known(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a store knows of itself."""
+
     identity: Identity
     applied: int
+    """Changelog offset up to which it is applied."""
     checkpoint: Checkpoint | None = None
 
 
-_decode_meta = decoder(_Meta)
+_decode_known = decoder(Known)
+
+
+def known_of(reader: StateReader) -> Known | None:
+    """What a partition's store knows of itself; None: it is not the replica of a changelog. Raises Undecodable."""
+    found = reader.get(META, _META_KEY)
+    return None if found is None else _decode_known(found)
 
 
 class Replica:
@@ -98,12 +107,11 @@ class Replica:
     def open(cls, store: Store, spec: StateSpec, identity: Identity, prefix: bytes = b"") -> "Replica":
         """The partition as the store has it. Raises ForeignState when it is somebody else's, CorruptState when it cannot be read."""
         replica = cls(store, spec, identity, prefix)
-        found = replica.reader.get(META, _META_KEY)
-        if found is not None:
-            try:
-                meta = _decode_meta(found)
-            except Undecodable as error:
-                raise CorruptState(f"{store.path}: what the store knows of itself is unreadable: {error}") from error
+        try:
+            meta = known_of(replica.reader)
+        except Undecodable as error:
+            raise CorruptState(f"{store.path}: what the store knows of itself is unreadable: {error}") from error
+        if meta is not None:
             _check_identity(store, identity, meta.identity)
             replica.applied, replica.checkpoint, replica._new = meta.applied, meta.checkpoint, False
         return replica
@@ -269,7 +277,7 @@ class Replica:
 
     def _write(self, batch: WriteBatch, applied: int, checkpoint: Checkpoint | None) -> None:
         """State and what the store knows of itself, together or not at all."""
-        meta = _Meta(identity=self._identity, applied=applied, checkpoint=checkpoint)
+        meta = Known(identity=self._identity, applied=applied, checkpoint=checkpoint)
         self._store.writer(batch, self._prefix).put(META, _META_KEY, encode(meta))
         self._store.write(batch)
         self.applied, self.checkpoint, self._new = applied, checkpoint, False

@@ -42,7 +42,7 @@ class Visit(Struct, frozen=True, array_like=True, gc=False):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_waiting = msgspec.msgpack.Decoder(Waiting).decode
+decode_waiting = msgspec.msgpack.Decoder(Waiting).decode
 _decode_visit = msgspec.msgpack.Decoder(Visit).decode
 
 
@@ -95,7 +95,7 @@ class Later:
                 break
             self.start = key + b"\0"
             if key not in self._gone:
-                found.append((key, _decode_waiting(value)))
+                found.append((key, decode_waiting(value)))
         else:
             self.next_due_ms = None
         return found
@@ -126,7 +126,7 @@ class Later:
             return False
         self._gone.add(old)
         live.delete(REVISIT, old)
-        self.put_visit(live, _decode_waiting(value), Visit(due_ms, visit.visited_ms))
+        self.put_visit(live, decode_waiting(value), Visit(due_ms, visit.visited_ms))
         return True
 
     def committed(self) -> None:

@@ -48,7 +48,7 @@ class Lease(Struct, frozen=True, array_like=True, gc=False):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Lease).decode
+decode_lease = msgspec.msgpack.Decoder(Lease).decode
 
 
 def deadline_ms(config: Config, now_ms: int, wait_ms: int, urls: int, delay_ms: int) -> int:
@@ -71,7 +71,7 @@ class Leases:
         self._made: list[Lease] = []
         self._ended: list[Lease] = []
         for _, value in state.scan(LEASES, start):
-            lease: Lease = _decode(value)
+            lease: Lease = decode_lease(value)
             self._held[lease.id] = lease
         self._heap = [(lease.returns_ms, lease.id) for lease in self._held.values()]
         heapify(self._heap)

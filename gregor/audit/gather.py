@@ -1,0 +1,122 @@
+"""Reads the topics against the current, and writes what is to be compared into the spill."""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from gregor.audit.entries import (
+    LEASES,
+    PLACE,
+    RESPONSES,
+    TIME,
+    URLS,
+    Answered,
+    Ordered,
+    Response,
+    UrlAnswered,
+    UrlOrdered,
+    hashed,
+    lease_bytes,
+    pack,
+)
+from gregor.audit.moment import Moment
+from gregor.audit.spill import Spill
+from gregor.transport.port import LogReader, Record
+from schemas.codec import Undecodable
+from schemas.discovered import decode_discovered
+from schemas.fetched import Fetched, decode_fetched
+from schemas.pages import PageFacts, decode_facts
+from schemas.schedule import FetchOrder, decode_order
+
+T = TypeVar("T")
+
+
+class Totals:
+    """What the topics hold below the frontier's positions, by its partition."""
+
+    def __init__(self, partitions: int) -> None:
+        self.paths = [0] * partitions
+        """Links in ``discovered``."""
+        self.answers = [0] * partitions
+        """Records in ``fetched``."""
+        self.unreadable = 0
+        """Records that are none of ours; they are dead letters, or will be."""
+        self.strange_leases = 0
+
+
+class Gatherer:
+    """One pass over each topic."""
+
+    def __init__(self, log: LogReader, moment: Moment, spill: Spill) -> None:
+        self._log = log
+        self._moment = moment
+        self._spill = spill
+        self.totals = Totals(moment.partitions)
+
+    def gather(self) -> Totals:
+        """What was archived has been read before."""
+        for record, facts in self._read("pages", lambda record: decode_facts(record.header)):
+            self._page(record, facts)
+        for record, fetched in self._read("fetched", lambda record: decode_fetched(record.value)):
+            self._fetched(record, fetched)
+        for record, order in self._read("schedule", lambda record: decode_order(record.value)):
+            self._order(record, order)
+        for record, found in self._read("discovered", lambda record: decode_discovered(record.value)):
+            if record.offset < self._moment.passed("discovered", record.partition):
+                self.totals.paths[record.partition] += len(found.paths)
+            for path in found.paths:
+                self._spill.put(URLS + hashed(f"{found.scheme}://{found.server}{path}") + b"d")
+        return self.totals
+
+    def _read(self, topic: str, decode: Callable[[Record], T]) -> Iterator[tuple[Record, T]]:
+        for partition, (first, end) in self._log.ends(topic).items():
+            for record in self._log.read(topic, partition, first, end):
+                try:
+                    yield record, decode(record)
+                except Undecodable:
+                    self.totals.unreadable += 1
+
+    def _page(self, record: Record, facts: PageFacts) -> None:
+        lease = lease_bytes(facts.lease)
+        if lease is not None:
+            value = pack(Response(facts.url, facts.kind == "robots"))
+            place = PLACE.pack(record.partition, record.offset)
+            self._spill.put(RESPONSES + lease + hashed(facts.url) + b"p" + place, value)
+
+    def _fetched(self, record: Record, fetched: Fetched) -> None:
+        if record.offset < self._moment.passed("fetched", record.partition):
+            self.totals.answers[record.partition] += 1
+        lease = lease_bytes(fetched.lease)
+        if lease is None:
+            self.totals.strange_leases += 1
+            return
+        place = PLACE.pack(record.partition, record.offset)
+        urls = [f"{one.scheme}://{fetched.server}{one.path}" for one in fetched.results]
+        started = tuple(one.started_ms for one in fetched.results if one.started_ms)
+        self._spill.put(LEASES + lease + b"r" + place, pack(Answered(fetched.server, _digest(urls), started)))
+        if fetched.kind == "robots":
+            return
+        for url, one in zip(urls, fetched.results, strict=True):
+            told = UrlAnswered(url, one.visit, one.outcome, one.status, fetched.finished_ms)
+            self._spill.put(URLS + hashed(url) + b"r" + lease + place, pack(told))
+            if one.status:
+                self._spill.put(RESPONSES + lease + hashed(url) + b"r" + place, pack(Response(url, False)))
+
+    def _order(self, record: Record, order: FetchOrder) -> None:
+        lease = lease_bytes(order.lease)
+        if lease is None:
+            self.totals.strange_leases += 1
+            return
+        urls = [f"{url.scheme}://{order.server}{url.path}" for url in order.urls]
+        place = PLACE.pack(record.partition, record.offset)
+        value = Ordered(order.server, order.kind, len(urls), _digest(urls), order.delay_ms, order.connections)
+        self._spill.put(LEASES + lease + b"o" + place, pack(value))
+        if order.kind == "robots":
+            return
+        for url, one in zip(urls, order.urls, strict=True):
+            key = URLS + hashed(url) + b"o" + TIME.pack(max(0, order.created_ms)) + lease + place
+            self._spill.put(key, pack(UrlOrdered(url, one.visit, order.deadline_ms)))
+
+
+def _digest(urls: list[str]) -> bytes:
+    """Of the URLs of an order, whatever their order."""
+    return hashed("\n".join(sorted(urls)))
