@@ -3,6 +3,7 @@ thread each, and the work that only reads and writes records in processes beside
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from gregor.url.rules import rules_of
 _log: Final = logging.getLogger("gregor.pipeline")
 
 LOOK_EVERY_S: Final = 0.2
+SETTLE_EVERY_S: Final = 0.02
 IN_PROCESSES: Final = ("extractor",)
 """Stages whose work is worth a process of its own: reading pages."""
 
@@ -69,11 +71,14 @@ class EmbeddedCrawl:
         for thread in threads:
             thread.start()
         try:
-            return self._until_done(threads, watch, stop or threading.Event())
+            seen = self._until_done(threads, watch, stop or threading.Event())
+            if seen.idle:
+                self._hear_last_words(stages, threads)
+            return seen
         finally:
             for _, stage in stages:
                 stage.stop()
-            used = cpu_by_thread()
+            used = {**self.cpu_s, **cpu_by_thread()}
             for thread in threads:
                 thread.join()
             self.cpu_s = {**used, "extractor": used.get("extractor", 0.0) + cpu_of_children()}
@@ -107,6 +112,17 @@ class EmbeddedCrawl:
             if over or stop.is_set() or not all(thread.is_alive() for thread in threads):
                 return now
             before = now
+
+    def _hear_last_words(self, stages: Sequence[tuple[str, Runs]], threads: Sequence[threading.Thread]) -> None:
+        """Who reads pages leaves first, with its last counts for the frontier: a crawl that is done has everything passed."""
+        self.cpu_s = cpu_by_thread()
+        leaving = [index for index, (name, _) in enumerate(stages) if name in IN_PROCESSES]
+        for index in leaving:
+            stages[index][1].stop()
+        for index in leaving:
+            threads[index].join()
+        while any(self._look().lag.values()) and self._failure is None:
+            time.sleep(SETTLE_EVERY_S)
 
     def _hopeless(self, now: Look) -> bool:
         """Whether every server of the seeds was asked and none gave an answer: trying again for hours is for whoever asks again."""
