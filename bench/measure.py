@@ -30,6 +30,9 @@ AT_LEAST: Final = 3
 repeated until they have seen as many URLs as ``SPAN``, but not more than ``AT_MOST`` times."""
 SPAN: Final = 300_000
 AT_MOST: Final = 30
+LONG_SPAN: Final = 1_200_000
+LONG_AT_MOST: Final = 300
+"""The same for engines that put work off, so that what they put off is in the figures."""
 
 
 class Row(Struct, frozen=True):
@@ -157,12 +160,17 @@ def measure(name: str, stored: int, batches: tuple[int, ...], beta: float, folde
         for _ in range(engine.repositories if isinstance(engine, Veuniq) else 1):
             _turn(engine, web, batch, Meter(engine))
         meter = Meter(engine)
-        for _ in range(min(AT_MOST, max(AT_LEAST, SPAN // batch))):
+        for _ in range(_turns(engine, batch)):
             _turn(engine, web, batch, meter)
             peak = max(peak, memory_mb(engine))
         rows.append(meter.row(stored, batch, peak))
     engine.close()
     return rows
+
+
+def _turns(engine: UniquenessEngine, batch: int) -> int:
+    span, most = (LONG_SPAN, LONG_AT_MOST) if isinstance(engine, Settling) else (SPAN, AT_MOST)
+    return min(most, max(AT_LEAST, span // batch))
 
 
 def warm_up(engine: UniquenessEngine, web: Web) -> None:
