@@ -14,8 +14,8 @@ BENCHES := $(filter-out __init__,$(basename $(notdir $(wildcard bench/*.py))))
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-crawl: $(STAMP) ## crawl the built-in demo site, or with SEEDS="https://..." those
-	$(BIN)/gregor crawl $(or $(SEEDS),--demo)
+crawl: $(STAMP) ## crawl the built-in demo site, or with SEEDS="https://..." CONTACT=mailto:... those
+	$(BIN)/gregor crawl $(if $(CONTACT),--contact $(CONTACT)) $(or $(SEEDS),--demo)
 
 setup: $(STAMP) ## install gregor and its pinned dependencies into .venv
 
@@ -42,7 +42,7 @@ kafka: jars ## run a Kafka in the foreground (PORT=9092, BROKERS=1 or 3, DATA=fo
 	exec $(BIN)/python -m infra.kafka --port $(PORT) --brokers $(BROKERS) $(if $(DATA),--data "$(DATA)")
 
 storm: jars ## the long form of the storms (an hour)
-	GREGOR_STORM_URLS=2000000 GREGOR_STORM_KILLS=60 $(BIN)/pytest tests/chaos -s
+	GREGOR_STORM_URLS=2000000 GREGOR_STORM_KILLS=60 GREGOR_STORM_PAGES=500000 $(BIN)/pytest tests/chaos tests/pipeline/test_memory.py -s
 
 bench: jars ## run every benchmark, the quick way
 	@set -e; for bench in $(BENCHES); do echo "== $$bench"; $(BIN)/python -m bench.$$bench --quick; done

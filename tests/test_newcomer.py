@@ -1,4 +1,4 @@
-"""The newcomer's path: a new clone, `make crawl`, and files that can be used.
+"""The newcomer's path: a new clone, both commands at the top of the README, and files that can be used.
 
 All is as it is for them but one thing: the packages of requirements.lock, whose download takes minutes, are those of the environment that
 runs the tests. gregor itself is installed from the clone, and runs from there.
@@ -6,6 +6,7 @@ runs the tests. gregor itself is installed from the clone, and runs from there.
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -15,11 +16,18 @@ import pandas
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-ROOT = Path(__file__).parents[1]
+from gregor.demo.server import serve
+from gregor.demo.site import DemoSite
+from tests.cli.test_crawl import LOOPBACK
+from tests.readme import ROOT, blocks, on_loopback
+
+PIP_INSTALL = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--ignore-installed", "-e", "."]
 
 
-def run(*command: str | Path, cwd: Path) -> str:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("GREGOR_", "PYTHON", "MAKE"))}
+def run(*command: str | Path, cwd: Path, **settings: str) -> str:
+    """In an environment without settings of ours but these."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("GREGOR_", "PYTHON", "MAKE"))}
+    environment = {**kept, **settings}
     done = subprocess.run([*map(str, command)], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     return done.stdout
@@ -33,32 +41,12 @@ def lend_packages(clone: Path) -> None:
     # A folder that is named so adds its packages, but not the gregor that is installed there by a .pth file of its own.
     (site / "lent.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     python = environment / "bin" / "python"
-    run(
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--ignore-installed",
-        "-e",
-        ".",
-        cwd=clone,
-    )
+    run(python, *PIP_INSTALL, cwd=clone)
     (environment / ".installed").touch()
 
 
-@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="there is nothing to clone")
-def test_in_a_new_clone_make_crawl_leaves_files_that_can_be_used(tmp_path: Path) -> None:
-    clone = tmp_path / "gregor"
-    run("git", "clone", "--quiet", ROOT, clone, cwd=tmp_path)
-    lend_packages(clone)
-    where = run(clone / ".venv" / "bin" / "python", "-c", "import gregor; print(gregor.__path__)", cwd=tmp_path)
-    assert str(clone) in where
-    said = run("make", "crawl", cwd=clone)
-    assert "0 missed, 0 too often, 0 that are closed" in said
-    output = clone / "gregor-demo"
+def judge(output: Path) -> None:
+    """What a crawl leaves behind can be read, and agrees with itself."""
     summary = json.loads((output / "summary.json").read_text())
     assert summary["state"] == "done"
     assert (output / "report.html").read_text().rstrip().endswith("</html>")
@@ -72,4 +60,21 @@ def test_in_a_new_clone_make_crawl_leaves_files_that_can_be_used(tmp_path: Path)
     assert records == answers
     assert len(pandas.read_parquet(output / "archive" / "index" / "pages")) == answers
     assert (output / "items.jsonl").exists()
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="there is nothing to clone")
+def test_in_a_new_clone_both_commands_of_the_readme_leave_files_that_can_be_used(tmp_path: Path) -> None:
+    clone = tmp_path / "gregor"
+    run("git", "clone", "--quiet", ROOT, clone, cwd=tmp_path)
+    lend_packages(clone)
+    where = run(clone / ".venv" / "bin" / "python", "-c", "import gregor; print(gregor.__path__)", cwd=tmp_path)
+    assert str(clone) in where
+    demo, own = blocks()[0].commands()
+    assert demo == "make crawl"
+    assert "0 missed, 0 too often, 0 that are closed" in run(*shlex.split(demo), cwd=clone)
+    judge(clone / "gregor-demo")
+    with serve(DemoSite(hosts=1)) as server:
+        run(*shlex.split(on_loopback(own, server)), cwd=clone, **LOOPBACK)
+        assert server.requested().keys() == server.site.urls()
+    judge(clone / "gregor-crawl")
     assert run("git", "status", "--porcelain", cwd=clone) == "", "a crawl leaves the clone as it was"
