@@ -58,25 +58,27 @@ class KafkaTransport:
     def read(self, topic: str, partition: int, start: int, end: int | None = None) -> Iterator[Record]:
         reader = self._clients.reader()
         try:
-            where = ck.TopicPartition(self._clients.names.topic(topic), partition, start)
             low, high = self._ends(reader, topic)[partition]
-            end = high if end is None else min(end, high)
-            where.offset = at = max(start, low)
-            reader.assign([where])
-            while at < end:
-                # A consume of many waits for all of them or its whole time.
-                for message in reader.consume(1, 0.2) + reader.consume(999, 0):
-                    error = message.error()
-                    if error is None:
-                        at = message.offset() + 1
-                        if message.offset() < end:
-                            yield record_of(message, topic)
-                    elif error.code() == KafkaError._PARTITION_EOF:
-                        at = max(at, message.offset())
-                    elif error.fatal() or not error.retriable():
-                        raise TransportError(f"{topic} cannot be read: {error.str()}")
+            yield from self._read(reader, topic, partition, max(start, low), high if end is None else min(end, high))
         finally:
             reader.close()
+
+    def _read(self, reader: ck.Consumer, topic: str, partition: int, at: int, end: int) -> Iterator[Record]:
+        """Of ``[at, end)``, all of which the log has."""
+        if at < end:
+            reader.assign([ck.TopicPartition(self._clients.names.topic(topic), partition, at)])
+        while at < end:
+            # A consume of many waits for all of them or its whole time.
+            for message in reader.consume(1, 0.2) + reader.consume(999, 0):
+                error = message.error()
+                if error is None:
+                    at = message.offset() + 1
+                    if message.offset() < end:
+                        yield record_of(message, topic)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    at = max(at, message.offset())
+                elif error.fatal() or not error.retriable():
+                    raise TransportError(f"{topic} cannot be read: {error.str()}")
 
     def ends(self, topic: str) -> Mapping[int, tuple[int, int]]:
         reader = self._clients.reader()
@@ -155,19 +157,18 @@ class KafkaTransport:
     def last_checkpoint(self, stage: str, partition: int) -> Checkpoint | None:
         """The changelog is read backwards in growing steps: its last records are transaction markers, which are not delivered."""
         topic = f"{stage}-changelog"
-        start, end = self.ends(topic)[partition]
-        back = 4
-        while True:
-            first = max(start, end - back)
-            found = None
-            for record in self.read(topic, partition, first, end):
-                if record.key == CHECKPOINT_KEY and record.value is not None:
-                    found = record.value
-            if found is not None:
-                return decode_checkpoint(found)
-            if first == start:
-                return None
-            back *= 8
+        reader = self._clients.reader()
+        try:
+            start, end = self._ends(reader, topic)[partition]
+            back, found = 4, None
+            while found is None and (back == 4 or end - back // 8 > start):
+                for record in self._read(reader, topic, partition, max(start, end - back), end):
+                    if record.key == CHECKPOINT_KEY and record.value is not None:
+                        found = record.value
+                back *= 8
+        finally:
+            reader.close()
+        return decode_checkpoint(found) if found is not None else None
 
     def state(self, stage: StageSpec, partition: int) -> StateReader | None:
         """What the member that lives in this transport's folder holds of the partition, if it is there: as of its last checkpoint."""
