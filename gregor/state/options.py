@@ -21,6 +21,9 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
     """Flushes and compactions at once; the machine's cores belong to the crawl."""
     wal_bytes: int = 64 * 1024 * 1024
     """Write-ahead log before families that rarely change are flushed, which bounds the time to open after a kill."""
+    flushes_before_merge: int = 10
+    """Memtables that a family has flushed before they are merged with the rest of it, which rewrites nearly all of a family of millions
+    of small keys. More would make every read of a range look into more files."""
     own_cache: frozenset[str] = frozenset(("seen",))
     """Families of hashes in values of kilobytes, whose reader keeps in memory what it has read: RocksDB neither caches nor compresses
     them. At 100 million known URLs a block is then read in two thirds of the time; hashes hardly shrink."""
@@ -63,6 +66,8 @@ class SharedMemory:
         options.set_write_buffer_size(self.options.memtable_bytes)
         options.set_compression_type(DBCompressionType.none() if keeps_own else DBCompressionType.lz4())
         options.set_level_compaction_dynamic_level_bytes(True)
+        if not keeps_own:
+            options.set_level_zero_file_num_compaction_trigger(self.options.flushes_before_merge)
         return options
 
     def _table(self) -> BlockBasedOptions:
