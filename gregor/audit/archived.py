@@ -39,6 +39,10 @@ class Archived:
         )
         self._pages = Check("responses-once", "every response is one page, and every page a response")
         self._archived = Check("archived-once", "every page that archivers have passed is in the archive once")
+        self._from_the_first = (
+            folder is not None and bool(moment.archiver) and not any(map(moment.archived_since, moment.archiver))
+        )
+        """Whether the archive has every page that was ever trimmed."""
         if not moment.archiver:
             self._files.note = self._archived.note = "nobody archives"
         elif folder is None:
@@ -133,7 +137,7 @@ class Archived:
         if not one.robots:
             if fetched_whole and not results:
                 self._pages.fail(f"{name} has a page and no result")
-            if results and not pages and (pages_whole or (self._folder is not None and not archived)):
+            if results and not pages and (pages_whole or (self._from_the_first and not archived)):
                 self._pages.fail(f"{name} has a result with a response, and no page")
         if self._moment.archiver and self._folder is not None:
             self._judge_archived(name, pages, archived, once)

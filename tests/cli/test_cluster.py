@@ -10,13 +10,17 @@ import pytest
 from gregor import cli
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
+from gregor.errors import EXIT_INTERRUPTED
 from infra.kafka.cluster import KafkaCluster
 from tests.chaos.processes import running, until
+from tests.pipeline.configured import write_config
 from tests.pipeline.test_kafka_crawl import crawl
 
 
 @pytest.mark.timeout(600)
-def test_one_command_crawls_the_museum_on_a_cluster_though_workers_are_killed(tmp_path: Path) -> None:
+def test_one_command_crawls_the_museum_on_a_cluster_though_workers_are_killed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     output = tmp_path / "museum"
     demo: list[str | Path] = ["cluster", "--demo", "--json", "--extractors", "2", "--output", output]
     with running("-m", "gregor", *demo) as command:
@@ -35,6 +39,28 @@ def test_one_command_crawls_the_museum_on_a_cluster_though_workers_are_killed(tm
     assert (output / "report.html").is_file()
     assert (output / "archive" / "index" / "pages.cdxj").is_file()
     assert processes_of(output) == [], "nothing is left running"
+    with KafkaCluster(folder=output / "kafka") as brokers:
+        said = cli.run(["--config", str(output / "gregor.toml"), "audit", "--bootstrap", brokers.bootstrap])
+        assert said == 0, capsys.readouterr().out
+
+
+def test_a_cluster_that_was_interrupted_ends_in_order_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    output = tmp_path / "cluster"
+    with serve(DemoSite(hosts=2, pages_per_host=12), latency_s=0.1) as server:
+        config = write_config(tmp_path / "gregor.toml", server)
+        command = ("-m", "gregor", "--config", config, "cluster", "--output", output, "--archivers", "0")
+        with running(*command) as first:
+            until(lambda: len(server.log) > 5, "the crawl is in its middle", workers=[first])
+            code, printed = first.terminate()
+        assert code == EXIT_INTERRUPTED, printed
+        assert "The same command goes on where it stopped" in printed
+        assert processes_of(output) == [], "nothing is left running"
+        assert set(server.requested()) < server.site.urls(), "it was interrupted in its middle"
+        with running(*command) as second:
+            code, printed = second.wait()
+        assert code == 0, printed
+        assert set(server.requested()) == server.site.urls()
+        assert not (output / "archive").exists()
 
 
 def test_seeds_are_taken_up_once_and_stop_lets_every_worker_leave(
