@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PORT ?= 9092
 BROKERS ?= 1
+JOBS ?= 2
 BENCHES := $(filter-out __init__,$(basename $(notdir $(wildcard bench/*.py))))
 
 help: ## list what can be made
@@ -26,7 +27,8 @@ $(STAMP): requirements.lock pyproject.toml infra/need.sh
 	@touch $@
 
 test: jars check ## check, then run every test against real brokers
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not alone"
+	$(BIN)/pytest -m alone
 
 check: $(STAMP) ## lint, formatting, types and import layers
 	$(BIN)/ruff check .

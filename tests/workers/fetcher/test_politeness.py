@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
+
 from tests.workers.fetcher.fetching import fetching, order_of, settings
 from tests.workers.fetcher.logging_servers import LoggingServers
 
@@ -13,6 +15,7 @@ SECONDS = 8.0
 DELAYS_MS = [500 + 25 * step for step in range(21)]
 
 
+@pytest.mark.alone
 def test_no_server_is_asked_too_early_and_all_at_nearly_the_rate_they_permit() -> None:
     delays = {f"127.0.{1 + number // 100}.{1 + number % 100}": DELAYS_MS[number % 21] for number in range(HOSTS)}
     servers = LoggingServers(list(delays))
