@@ -37,7 +37,9 @@ def apply(reader: StateReader, deltas: Sequence[bytes], writer: StateWriter) -> 
             elif family == "servers":
                 changed[family, key] = now(family, key) + value
             else:
-                block, beside = key[:GROUP] + b"block", key[:GROUP] + b"delta"
+                # Padded: what a shorter name is followed by would be part of the prefix, and block and delta of two groups.
+                group = key[:GROUP].ljust(GROUP, b"\0")
+                block, beside = group + b"block", group + b"delta"
                 added = now(family, beside) + value
                 folded = len(added) >= FOLDED_AT
                 changed[family, beside] = None if folded else added
