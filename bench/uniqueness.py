@@ -143,8 +143,8 @@ def plan(stored: Sequence[int], batches: Sequence[int], names: Sequence[str]) ->
 
 
 QUICK: Final = [
-    *plan((1_000_000,), (10_000, 100_000), ("gregor", "drum", "veuniq", "rocksdb", "set")),
-    *plan((200_000,), (10_000,), ("berkeleydb", "postgres-batched")),
+    *plan((1_000_000,), (10_000, 100_000), ("gregor", "drum", "veuniq", "set")),
+    *plan((200_000,), (10_000,), ("rocksdb", "berkeleydb", "postgres-batched")),
     *plan((200_000,), (1_000,), ("postgres-single",)),
     *plan((4_000_000,), (1_000, 10_000, 100_000, 1_000_000), ("gregor", "drum")),
 ]
