@@ -131,9 +131,12 @@ def _run(config: Config, output: Path, chosen: dict[str, Any]) -> None:
         with LocalCluster(config, output, plan) as job:
             if not as_json:
                 _greet(job)
-            _until_done(job, watching, stop, keep)
+            done = _until_done(job, watching, stop, keep)
             job.note_cpu()
-            job.stop_workers()
+            if done:
+                job.finish()
+            else:
+                job.stop_workers()
             watching.end()
             summary = write_outputs(job, job.config, output)
     tell(summary, job, job.config, output, as_json)
@@ -142,16 +145,19 @@ def _run(config: Config, output: Path, chosen: dict[str, Any]) -> None:
         sys.exit(EXIT_INTERRUPTED)
 
 
-def _until_done(job: LocalCluster, watching: Watching, stop: threading.Event, keep: bool) -> None:
+def _until_done(job: LocalCluster, watching: Watching, stop: threading.Event, keep: bool) -> bool:
+    """Whether it came to its end; else it was stopped."""
     before = job.look()
     while not stop.is_set() and not job.ended:
         stop.wait(LOOK_EVERY_S)
         job.tend()
         now = job.look()
-        watching.show(now)
-        if is_done(before, now) and not keep:
-            return
+        if now is not None:
+            watching.show(now)
+        if before is not None and now is not None and is_done(before, now) and not keep:
+            return True
         before = now
+    return False
 
 
 def _greet(job: LocalCluster) -> None:

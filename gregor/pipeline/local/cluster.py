@@ -12,7 +12,7 @@ The same folder goes on later where it stopped: topics, positions and states are
 import logging
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Self
@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from gregor.config import Config
 from gregor.config.text import as_toml
-from gregor.errors import EXIT_ENVIRONMENT, ForeignState, GregorError
+from gregor.errors import EXIT_ENVIRONMENT, BrokerUnreachable, ForeignState, GregorError, TransportError
 from gregor.pipeline.local.member import Member, cpu_of
 from gregor.pipeline.operate.remembered import remember
 from gregor.pipeline.progress import Look, look
@@ -44,6 +44,7 @@ BROKERS: Final = "kafka"
 WORKERS: Final = "workers"
 LOGS: Final = "logs"
 STOP_PATIENCE_S: Final = 60.0
+ANSWER_PATIENCE_S: Final = 10.0
 JVM: Final = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
 
 
@@ -97,7 +98,9 @@ class LocalCluster:
         (self.folder / CONFIG).write_text(as_toml(config) + "\n")
         clients = Clients(config.names, config.kafka)
         create(clients, clients.wait_for_broker(), config.layout)
-        self.transport: KafkaTransport = kafka_transport(config, Path(config.state.folder))
+        # Whoever asks a broker that is away should soon come back to start it again.
+        asking = replace(config, kafka=replace(config.kafka, give_up_after_s=ANSWER_PATIENCE_S))
+        self.transport: KafkaTransport = kafka_transport(asking, Path(config.state.folder))
         self._closing.callback(self.transport.close)
         remember(self.transport, config, now_ms())
         write_seeds(self.transport, self._seeds, placement_of(config), now_ms())
@@ -132,27 +135,41 @@ class LocalCluster:
         used["broker"] = sum(cpu_of(self._kafka.pid(number)) for number in range(self._plan.brokers))
         self.cpu_s = used
 
+    def kill_broker(self, number: int) -> None:
+        """kill -9; ``tend`` starts it again."""
+        self._kafka.kill(number)
+
     def tend(self) -> None:
         """Start again whatever died, brokers first."""
         for number in range(self._plan.brokers):
             if not self._kafka.alive(number):
                 _log.warning("broker %d ended and is started again", number)
-                self._kafka.restart(number)
+                try:
+                    self._kafka.restart(number)
+                except KafkaError as error:
+                    raise GregorError(str(error), exit_code=EXIT_ENVIRONMENT) from error
         for member in self.members:
             member.tend()
 
-    def look(self) -> Look:
-        return look(self.transport, self._specs, self.config.partitions.partitions)
+    def look(self) -> Look | None:
+        """None: a broker did not answer; ``tend`` sees to it."""
+        try:
+            return look(self.transport, self._specs, self.config.partitions.partitions)
+        except (TransportError, BrokerUnreachable) as error:
+            _log.warning("cannot look at the crawl at present: %s", error)
+            return None
 
     def stop_workers(self) -> None:
         """Every worker finishes its checkpoint and leaves; one that does not within a minute is killed, which loses nothing."""
-        for member in self.members:
-            member.ask_to_stop()
+        _stop(self.members)
+
+    def finish(self) -> None:
+        """The same when the crawl is done: extractors leave first, so that frontiers still take in the last counts that they report."""
+        _stop([member for member in self.members if member.role == "extractor"])
         give_up = time.monotonic() + STOP_PATIENCE_S
-        for member in self.members:
-            if not member.wait(give_up - time.monotonic()):
-                _log.warning("%s did not end by itself and is killed", member.name)
-                member.kill()
+        while time.monotonic() < give_up and ((now := self.look()) is None or now.lag.get("frontier", 0)):
+            self.tend()
+        self.stop_workers()
 
     def close(self) -> None:
         """End everything that still runs."""
@@ -168,6 +185,16 @@ class LocalCluster:
             archive=replace(given.archive, folder=str(archive_folder(given, folder).resolve())),
             state=replace(given.state, folder=str(folder / WORKERS / "frontier-1")),
         )
+
+
+def _stop(members: Sequence[Member]) -> None:
+    for member in members:
+        member.ask_to_stop()
+    give_up = time.monotonic() + STOP_PATIENCE_S
+    for member in members:
+        if not member.wait(give_up - time.monotonic()):
+            _log.warning("%s did not end by itself and is killed", member.name)
+            member.kill()
 
 
 def _require_ours(folder: Path) -> None:

@@ -75,7 +75,8 @@ class Checkpointer:
 
     def close(self) -> None:
         self._aside.close()
-        del self._producer
+        # It is not there when a new one could not be made.
+        vars(self).pop("_producer", None)
 
     def _changelog_records(self, commit: Commit, replicas: Mapping[int, Replica]) -> ChangelogRecords:
         return {

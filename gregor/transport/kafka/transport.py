@@ -64,7 +64,9 @@ class KafkaTransport:
             reader.close()
 
     def _read(self, reader: ck.Consumer, topic: str, partition: int, at: int, end: int) -> Iterator[Record]:
-        """Of ``[at, end)``, all of which the log has."""
+        """Of ``[at, end)``, all of which the log has; TransportError when no broker gives it for kafka.give_up_after_s."""
+        patience = self._clients.kafka.give_up_after_s
+        give_up = time.monotonic() + patience
         if at < end:
             reader.assign([ck.TopicPartition(self._clients.names.topic(topic), partition, at)])
         while at < end:
@@ -73,12 +75,17 @@ class KafkaTransport:
                 error = message.error()
                 if error is None:
                     at = message.offset() + 1
+                    give_up = time.monotonic() + patience
                     if message.offset() < end:
                         yield record_of(message, topic)
                 elif error.code() == KafkaError._PARTITION_EOF:
                     at = max(at, message.offset())
                 elif error.fatal() or not error.retriable():
                     raise TransportError(f"{topic} cannot be read: {error.str()}")
+            if time.monotonic() > give_up:
+                raise TransportError(
+                    f"{topic}[{partition}] cannot be read: no broker gave its records for {patience:g} s"
+                )
 
     def ends(self, topic: str) -> Mapping[int, tuple[int, int]]:
         reader = self._clients.reader()
