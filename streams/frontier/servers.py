@@ -170,7 +170,8 @@ class Servers:
         return waiting[0] >> _BITS if waiting else None
 
     def mutations(self) -> Iterator[Mutation]:
-        for live in self._touched.values():
+        # In key order, which RocksDB takes in faster.
+        for _, live in sorted(self._touched.items()):
             yield from pack_server(live.name, live.behind, live.removed, live.added, live.packed_operations())
 
     def committed(self) -> None:
