@@ -34,7 +34,7 @@ def confirm(books: Books, fetched: Fetched, now_ms: int) -> int:
         return 0
     live = books.servers.open(lease.server)
     books.servers.touch(live)
-    live.record.in_flight -= 1
+    live.record.in_flight -= lease.weight
     _note_wait(books, lease, fetched)
     if lease.kind == "robots":
         # Before the server is judged: a Crawl-delay holds from the request for robots.txt on.

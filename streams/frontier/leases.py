@@ -22,6 +22,8 @@ from streams.frontier.queue import Entry
 from streams.frontier.server import LiveServer
 
 LONGEST_WAIT_MS: Final = 3600 * 1000
+ROBOTS_WEIGHT: Final = 100
+"""More than orders of one server may ever be out: nothing else is asked of a server while its robots.txt is."""
 _TIME: Final = 8
 
 
@@ -43,12 +45,22 @@ class Lease(Struct, frozen=True, array_like=True, gc=False):
         return "robots" if self.schemes else "pages"
 
     @property
+    def weight(self) -> int:
+        """What it adds to its server's ``in_flight``."""
+        return ROBOTS_WEIGHT if self.schemes else 1
+
+    @property
     def key(self) -> bytes:
         return self.returns_ms.to_bytes(_TIME, "big") + self.id.encode()
 
 
 _encode = msgspec.msgpack.Encoder().encode
 decode_lease = msgspec.msgpack.Decoder(Lease).decode
+
+
+def orders_out(in_flight: int) -> int:
+    """How many orders a server's ``in_flight`` stands for."""
+    return in_flight // ROBOTS_WEIGHT + in_flight % ROBOTS_WEIGHT
 
 
 def deadline_ms(config: Config, now_ms: int, wait_ms: int, urls: int, delay_ms: int) -> int:

@@ -63,7 +63,7 @@ def return_overdue(books: Books, now_ms: int) -> None:
         live = books.servers.open(lease.server)
         books.servers.touch(live)
         books.leases.end(live, lease)
-        live.record.in_flight -= 1
+        live.record.in_flight -= lease.weight
         for place, value in lease.entries:
             books.enqueue(live, place, value, now_ms)
         books.count("leased", -len(lease.entries))
@@ -179,7 +179,6 @@ def _lease(
 ) -> FetchOrder:
     books.facts.orders += 1
     books.count("orders")
-    live.record.in_flight += 1
     deadline = deadline_ms(books.config, now_ms, books.facts.wait_ms, len(urls), delay)
     lease = Lease(
         id=f"{books.partition}-{books.facts.orders}",
@@ -190,6 +189,7 @@ def _lease(
         entries=entries,
         schemes=schemes,
     )
+    live.record.in_flight += lease.weight
     books.leases.make(live, lease, urls)
     return FetchOrder(
         server=live.text,

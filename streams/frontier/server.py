@@ -41,6 +41,7 @@ class Server(Struct, array_like=True, gc=False):
     since_ms: int = 0
     """Since when it waits for its turn."""
     in_flight: int = 0
+    """Orders that are out, by weight (leases.py)."""
     admitted: int = 0
     flags: int = 0
     failures: int = 0

@@ -16,7 +16,7 @@ from streams.frontier.books import PartitionFacts
 from streams.frontier.entry import path_of, scheme_of
 from streams.frontier.families import LEASES, PARTITION, QUEUE, REVISIT, SERVERS
 from streams.frontier.later import Later
-from streams.frontier.leases import Lease
+from streams.frontier.leases import Lease, orders_out
 from streams.frontier.server import LiveServer, Server, decode_server
 from streams.frontier.uniqueness.engine import Engine
 from streams.frontier.uniqueness.facts import COUNT_UNIT, Facts, UrlState
@@ -66,7 +66,7 @@ def examine(state: StateReader, url: Url) -> Examined:
         revisit_ms=visit.due_ms if visit else 0,
         visited_ms=visit.visited_ms if visit else 0,
         queued=record.queued,
-        in_flight=record.in_flight,
+        in_flight=orders_out(record.in_flight),
         admitted=record.admitted,
         server_next_ms=record.next_ms,
         server_delay_ms=record.delay_ms,

@@ -23,6 +23,21 @@ def test_robots_txt_is_ordered_before_the_first_page_of_each_origin() -> None:
         assert len(pages.urls) == 2
 
 
+def test_robots_txt_is_asked_for_once_however_many_orders_a_server_may_have() -> None:
+    config = configure(
+        **OBEY, fetch={"urls_per_order": 1, "delay_s": 0.0, "delay_factor": 0.0}, frontier={"orders_per_server": 4}
+    )
+    with Rig(config) as rig:
+        rig.frontier.discover([links("a.example", *(f"/{number}" for number in range(9)))], T0)
+        (order,) = rig.frontier.release(T0)
+        assert order.kind == "robots"
+        rig.commit()
+        rig.restart()
+        assert rig.frontier.release(T0) == []
+        rig.frontier.confirm(rules(order), T0)
+        assert [one.kind for one in rig.frontier.release(T0)] == ["pages"] * 4
+
+
 def test_what_the_rules_refuse_is_dropped_and_never_ordered_also_after_a_restart() -> None:
     with Rig(configure(**OBEY)) as rig:
         rig.frontier.discover([links("a.example", "/private/1", "/private/2", "/open")], T0)
