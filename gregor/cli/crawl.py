@@ -18,7 +18,7 @@ from gregor.demo.museum import SETTINGS, Museum
 from gregor.demo.server import serve
 from gregor.errors import EXIT_INTERRUPTED, UsageError
 from gregor.pipeline.embedded import EmbeddedCrawl
-from gregor.pipeline.operate.access import LOG
+from gregor.pipeline.operate.access import LOG, is_held
 from gregor.transport.embedded.folder import identity_of
 from workers.fetcher.contact import require_contact
 
@@ -68,10 +68,9 @@ def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, dem
     if demo:
         if urls or chosen["seed_file"]:
             raise UsageError("expected either seeds or --demo, found both")
-        if output is None:
-            output = Path(DEMO)
-            _remove_last_demo(output)
-        _crawl_demo(settings, flags, output, chosen)
+        if chosen["dry_run"]:
+            raise UsageError("expected either --demo or --dry-run, found both; the demo touches nobody")
+        _crawl_demo(settings, flags, output, chosen["as_json"])
         return
     seeds = seeds_of(urls, chosen["seed_file"])
     flags["crawl.seeds"] = Flag(seeds, "URL") if seeds else None
@@ -86,27 +85,29 @@ def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, dem
     _run(config, place, chosen["as_json"])
 
 
-def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path, chosen: dict[str, Any]) -> None:
-    if chosen["dry_run"]:
-        raise UsageError("expected either --demo or --dry-run, found both; the demo touches nobody")
+def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path | None, as_json: bool) -> None:
     with serve(Museum()) as server:
         for key, value in SETTINGS.items():
             flags[key] = flags.get(key) or Flag(value, "--demo")
         flags["crawl.seeds"] = Flag(tuple(server.site.seeds), "--demo")
         flags["crawl.name"] = flags["crawl.name"] or Flag(DEMO, "--demo")
-        if not chosen["as_json"]:
+        config = settings.load(flags).config
+        if output is None:
+            output = Path(DEMO)
+            _remove_last_demo(output)
+        if not as_json:
             click.echo(
                 f"A museum of {len(server.site.seeds)} houses answers at {server.site.seeds[0]} and its neighbours."
             )
-        _run(settings.load(flags).config, output, chosen["as_json"])
-        if not chosen["as_json"]:
+        _run(config, output, as_json)
+        if not as_json:
             _tell_judgement(judge(Museum(port=server.port), server.requested()), output)
 
 
 def _remove_last_demo(output: Path) -> None:
     """The site answers at another port each time: what is left of the last time is of no use. Nobody else's folder is touched."""
     identity = identity_of(output / LOG)
-    if identity is not None and identity.crawl == DEMO:
+    if identity is not None and identity.crawl == DEMO and not is_held(output / LOG / "db" / "LOCK"):
         shutil.rmtree(output)
 
 

@@ -39,8 +39,8 @@ class Job(Protocol):
         ...
 
     @property
-    def nobody_answers(self) -> bool:
-        """Whether it ended because no seed did."""
+    def silent(self) -> dict[str, str]:
+        """If it ended because no server of the seeds answered: each of them, and what happened instead."""
         ...
 
 
@@ -87,18 +87,19 @@ def tell(summary: Summary, job: Job, config: Config, output: Path, as_json: bool
         click.echo(json.dumps(whole))
     else:
         _tell_people(summary, config, output)
-    if job.nobody_answers or (summary.state == "done" and not summary.urls.fetched):
-        click.echo(f"gregor: {_why_nothing(summary, config, output)}", err=True)
+    if job.silent or (summary.state == "done" and not summary.urls.fetched):
+        click.echo(f"gregor: {_why_nothing(summary, job.silent, config, output)}", err=True)
         sys.exit(EXIT_CHECK_FAILED)
 
 
-def _why_nothing(summary: Summary, config: Config, output: Path) -> str:
-    failed = [f"{count:,} {name}" for name, count in summary.outcomes.items()]
-    refused = [f"{one.count:,} refused by {one.reason}" for one in summary.refusals]
-    found = ", ".join(failed + refused) or "robots.txt cannot be had, so that nothing may be asked for"
+def _why_nothing(summary: Summary, silent: dict[str, str], config: Config, output: Path) -> str:
+    told = [f"{server}: {what}" for server, what in list(silent.items())[:MOST_REASONS]]
+    told += [f"{count:,} {name}" for name, count in summary.outcomes.items()]
+    told += [f"{one.count:,} refused by {one.reason}" for one in summary.refusals]
+    found = "; ".join(told) or "nothing was asked for"
     return (
         f"expected the seeds to answer, found none that did ({found}); `gregor explain {config.crawl.seeds[0]} {output}` tells "
-        f"more, and the same command tries again"
+        f"more, and the same command goes on trying"
     )
 
 

@@ -33,8 +33,9 @@ class Setup(Struct, frozen=True, kw_only=True):
 
 
 def main(descriptor: int) -> None:
-    # A terminal sends Ctrl-C to every process of the command: the one that owns the log decides when this one ends.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Whoever stops a whole service means the process that owns the log: it decides when this one ends.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     _die_with_parent()
     connection = socket.socket(fileno=descriptor)
     setup = msgspec.json.decode(_line(connection), type=Setup)

@@ -1,12 +1,14 @@
 """Stages of an embedded crawl that run in processes of their own, watched and started again when they die."""
 
 import logging
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -40,14 +42,14 @@ class Child:
         self._deaths: list[float] = []
 
     def run(self) -> None:
-        while not self._live():
+        while (code := self._live()) is not None:
             now = time.monotonic()
             self._deaths = [at for at in self._deaths if now - at < WINDOW_S] + [now]
             if len(self._deaths) > MOST_DEATHS:
                 raise GregorError(
-                    f"the {self._role}'s process died {len(self._deaths)} times within {WINDOW_S:g} s",
+                    f"the {self._role}'s process died {len(self._deaths)} times within {WINDOW_S:g} s, last with {code}",
                     exit_code=EXIT_ENVIRONMENT,
-                    remedy="see whether the machine has run out of memory",
+                    remedy="see whether the machine has run out of memory" if code == -signal.SIGKILL else "",
                 )
 
     def stop(self) -> None:
@@ -56,8 +58,8 @@ class Child:
         if self._service is not None:
             self._service.stop()
 
-    def _live(self) -> bool:
-        """One process from its start to its end; whether it ended as asked."""
+    def _live(self) -> int | None:
+        """One process from its start to its end; None: it ended as asked, otherwise its exit code."""
         ours, theirs = socket.socketpair()
         session = self._open()
         service = self._service = Service(session, ours)
@@ -68,12 +70,18 @@ class Child:
         )
         command = [sys.executable, "-m", "gregor.pipeline.child", str(theirs.fileno())]
         with theirs:
-            process = subprocess.Popen(command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL)
-        ours.sendall(msgspec.json.encode(setup) + b"\n")
+            # A session of its own: a terminal's Ctrl-C is for this process alone.
+            process = subprocess.Popen(
+                command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        with suppress(ConnectionError):
+            # One that dies before it has read this is found to be dead by the service.
+            ours.sendall(msgspec.json.encode(setup) + b"\n")
         service.run()
         code = process.wait()
         if service.failure is not None:
             raise service.failure
-        if not service.finished:
-            _log.warning("the %s's process ended with %d; its work goes on in a new one", self._role, code)
-        return service.finished
+        if service.finished:
+            return None
+        _log.warning("the %s's process ended with %d; its work goes on in a new one", self._role, code)
+        return code

@@ -24,6 +24,7 @@ from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.embedded.settings import EmbeddedSettings
 from gregor.transport.embedded.transport import EmbeddedTransport
 from gregor.url.rules import rules_of
+from schemas.fetched import decode_fetched
 
 _log: Final = logging.getLogger("gregor.pipeline")
 
@@ -59,11 +60,12 @@ class EmbeddedCrawl:
         self._failure: BaseException | None = None
         self.cpu_s: dict[str, float] = {}
         """Processor time by stage, once ``run`` has ended."""
-        self.nobody_answers = False
-        """Whether ``run`` ended because no seed did."""
+        self.silent: dict[str, str] = {}
+        """If ``run`` ended because no server of the seeds answered: each of them, and what happened instead."""
 
     def run(self, watch: Callable[[Look], None] = lambda _: None, stop: threading.Event | None = None) -> Look:
         """Until done, or until ``stop`` is set; raises what a stage raised."""
+        self._begun = self._ends_of_fetched()
         remember(self.transport, self._config, now_ms())
         self.transport.append(seed_outputs(self._seeds, self._placement, now_ms()))
         stages = self._stages()
@@ -107,8 +109,8 @@ class EmbeddedCrawl:
             deliver(self._log, self.transport)
             now = self._look()
             watch(now)
-            self.nobody_answers = self._hopeless(before) and self._hopeless(now)
-            over = is_done(before, now) or self.nobody_answers
+            self.silent = self._silent(now)
+            over = is_done(before, now) or bool(self.silent)
             if over or stop.is_set() or not all(thread.is_alive() for thread in threads):
                 return now
             before = now
@@ -124,12 +126,24 @@ class EmbeddedCrawl:
         while any(self._look().lag.values()) and self._failure is None:
             time.sleep(SETTLE_EVERY_S)
 
-    def _hopeless(self, now: Look) -> bool:
-        """Whether every server of the seeds was asked and none gave an answer: trying again for hours is for whoever asks again."""
+    def _silent(self, now: Look) -> dict[str, str]:
+        """The seeds' servers with what happened to them, if all were asked in this run and none has answered anything: trying again for
+        hours is for whoever asks again. Empty: there is hope."""
         counts = now.counters
-        asked = sum(end for at, end in now.ends.items() if at.topic == "fetched")
-        idle = not counts.get("leased", 0) and not any(now.lag.values())
-        return idle and not counts.get("confirmed", 0) and asked >= len({url.server for url in self._seeds}) > 0
+        if counts.get("confirmed", 0) or counts.get("leased", 0) or any(now.lag.values()):
+            return {}
+        failed: dict[str, str] = {}
+        for partition, end in self._ends_of_fetched().items():
+            for record in self.transport.read("fetched", partition, self._begun[partition], end):
+                fetched = decode_fetched(record.value)
+                if any(one.status for one in fetched.results):
+                    return {}
+                for one in fetched.results:
+                    failed[fetched.server] = f"{one.outcome}, {one.detail}" if one.detail else one.outcome
+        return failed if failed.keys() >= {url.server for url in self._seeds} else {}
+
+    def _ends_of_fetched(self) -> dict[int, int]:
+        return {partition: end for partition, (_, end) in self.transport.ends("fetched").items()}
 
     def _look(self) -> Look:
         return look(self.transport, self._specs, self._config.partitions.partitions)

@@ -1,5 +1,6 @@
 """A batch that the broker refuses while others are on their way."""
 
+import time
 from pathlib import Path
 
 from gregor.config import Names
@@ -31,6 +32,9 @@ def test_a_first_batch_refused_by_the_leader_is_written_again_and_never_taken_fo
             written = [Output("pages", 0, b"", bytes([number]) * 1_000_000) for number in range(4)]
             transport.append(written)
             assert way.refused == 1
+            while not transport.ends("pages")[0][1]:
+                # Committed, and visible when the broker has marked it so.
+                time.sleep(0.05)
             assert [(record.value or b"")[:1] for record in transport.read("pages", 0, 0)] == [
                 one.value[:1] for one in written
             ]

@@ -137,7 +137,7 @@ def test_the_number_of_pages_is_a_limit(tmp_path: Path, site: DemoServer) -> Non
         (["https://example.com/"], 3, "contact"),
         (["-o", "full", "http://127.0.0.1/"], 4, "found other files"),
         (["-o", "full/file", "http://127.0.0.1/"], 3, "found a file"),
-        (["http://127.0.0.1:9/"], 1, "expected the seeds to answer"),
+        (["http://127.0.0.1:9/"], 1, "127.0.0.1:9: connect"),
     ],
 )
 def test_a_mistake_is_one_clear_line_and_an_exit_code(
@@ -151,6 +151,13 @@ def test_a_mistake_is_one_clear_line_and_an_exit_code(
     assert line.startswith("gregor: ")
     assert said in line
     assert "Traceback" not in done.stderr
+
+
+def test_a_delay_after_robots_txt_is_not_taken_for_silence(tmp_path: Path) -> None:
+    with serve(DemoSite(hosts=1, pages_per_host=6)) as server:
+        done = gregor(tmp_path, "crawl", "--json", "--delay", "1", "--pages", "2", server.seeds[0])
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["urls"]["fetched"] == 2
 
 
 def test_a_seed_that_robots_txt_closes_is_told(tmp_path: Path) -> None:

@@ -9,22 +9,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gregor.errors import CommitFailed
+from gregor.errors import Aborted, CommitFailed
 from gregor.transport.embedded.remote.service import Service
 from gregor.transport.embedded.remote.session import RemoteSession
 from gregor.transport.embedded.remote.wire import (
+    Answer,
     Frames,
+    Gone,
     Records,
+    Refusal,
     pack_commit,
     pack_event,
     unpack_commit,
     unpack_event,
 )
-from gregor.transport.port import Batch, Commit, Mark, Output, Position, Record, Session, StageSpec, TopicPartition
+from gregor.transport.port import (
+    Batch,
+    Commit,
+    Mark,
+    Output,
+    Position,
+    Record,
+    Revoked,
+    Session,
+    StageSpec,
+    TopicPartition,
+)
 from tests.transport.contract import TransportContract
 from tests.transport.embedded_harness import EmbeddedHarness
 from tests.transport.harness import Harness
-from tests.transport.member import EXTRACTOR, Member, until
+from tests.transport.member import EXTRACTOR, STAGES, Member, until
 
 
 class RemoteHarness(EmbeddedHarness):
@@ -38,10 +52,21 @@ class RemoteHarness(EmbeddedHarness):
         super().__init__(folder)
 
     def open(self, stage: StageSpec, *, stoppable: bool = False) -> Session:
-        return self._serve(super().open(stage), stage)
+        session = super().open(stage)
+        return session if stage.state is not None else self._serve(session)
 
     def reopen(self, session: Session) -> Session:
-        return self._serve(super().reopen(session), EXTRACTOR if session in self.services else None)
+        if isinstance(session, RemoteSession):
+            session.close(drain=False)
+            self._end(session)
+            stage = next(stage for stage in STAGES if session.member.startswith(f"{stage.name}-"))
+            return self.open(stage)
+        return super().reopen(session)
+
+    def _end(self, session: RemoteSession) -> None:
+        """The process of the session is gone, and its service has noticed."""
+        session.hang_up()
+        self._threads[list(self.services).index(session)].join()
 
     def close(self) -> None:
         super().close()
@@ -51,9 +76,7 @@ class RemoteHarness(EmbeddedHarness):
         for thread in self._threads:
             thread.join()
 
-    def _serve(self, session: Session, stage: StageSpec | None) -> Session:
-        if stage is None or stage.state is not None:
-            return session
+    def _serve(self, session: Session) -> RemoteSession:
         ours, theirs = socket.socketpair()
         service = Service(session, ours)
         thread = threading.Thread(target=service.run, daemon=True)
@@ -124,6 +147,51 @@ def test_what_was_read_ahead_of_a_change_of_the_group_is_not_committed_twice(har
     until(lambda: len(passed()) >= 400, [first, second], work=work)
     assert sorted(passed(), key=lambda value: int(value or b"")) == [b"%d" % n for n in range(400)]
     assert first.owned.keys() | second.owned.keys() == {0, 1, 2, 3}
+
+
+def test_a_stage_that_could_not_finish_says_why_and_is_not_taken_for_finished(harness: RemoteHarness) -> None:
+    """A loop that fails closes its session without drain on the way out; what it says afterwards is heard."""
+    member = Member(harness, EXTRACTOR)
+    until(lambda: member.owned, [member])
+    service = harness.services[member.session]
+    assert isinstance(member.session, RemoteSession)
+    member.session.close(drain=False)
+    assert not service.finished
+    member.session.fail("expected room, found none", "make some", 2)
+    assert service.failure is not None
+    assert (service.failure.message, service.failure.remedy, service.failure.exit_code) == (
+        "expected room, found none",
+        "make some",
+        2,
+    )
+
+
+def test_what_is_told_only_once_outlives_a_refused_commit() -> None:
+    """Between a batch and its commit the group changes, and the poll that reads ahead hears of it."""
+    record = Record("pages", 0, 0, b"", b"one", None, 0)
+    told = Record("control", 0, 0, b"seeds", b"{}", None, 0)
+    for ahead in (Gone(2, [0], True), Records(1, [record], [("pages", 0, 2)], [told])):
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            script = threading.Thread(target=_play, args=(Frames(ours), record, ahead))
+            script.start()
+            session = RemoteSession(theirs, "extractor-0", lambda: None, read_ahead=True)
+            assert isinstance(session.poll(10, 10, 0.0), Batch)
+            with pytest.raises(Aborted):
+                session.commit(Commit(epoch=1, positions={}, mark=Mark(now_ms=0)))
+            event = session.poll(10, 10, 0.0)
+            script.join()
+        if isinstance(ahead, Gone):
+            assert event == Revoked(2, frozenset({0}), True)
+        else:
+            assert event == Batch(1, [], {}, [told])
+
+
+def _play(frames: Frames, record: Record, ahead: Answer) -> None:
+    """The log's side: a batch, what is read ahead of the next one, and a refusal of the commit."""
+    for answer in (Records(1, [record], [("pages", 0, 1)], []), ahead, Refusal("Aborted", "the group changed")):
+        assert frames.question() is not None
+        frames.send(answer)
 
 
 def test_batches_and_commits_larger_than_any_buffer_pass_each_other(harness: RemoteHarness) -> None:

@@ -16,12 +16,13 @@ from gregor.state.options import SharedMemory
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.session import KafkaSession
 from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Session, StageSpec
+from gregor.transport.port import Session, StageSpec, TopicPartition
 from infra.kafka.cluster import KafkaCluster
 from schemas.topics import TOPICS
 from tests.transport.contract import TransportContract
 from tests.transport.embedded_folder import SMALL
 from tests.transport.harness import Harness
+from tests.transport.member import fill
 from tests.transport.remote import RemoteSession
 
 
@@ -133,4 +134,24 @@ class TestKafka(TransportContract):
     def harness(self, tmp_path: Path, kafka: KafkaCluster) -> Iterator[Harness]:
         harness = KafkaHarness(tmp_path, kafka)
         yield harness
+        harness.close()
+
+
+def test_a_read_goes_on_where_the_log_begins_when_it_is_trimmed_meanwhile(tmp_path: Path, kafka: KafkaCluster) -> None:
+    """An owner truncates its changelog while somebody looks for the last checkpoint."""
+    harness = KafkaHarness(tmp_path, kafka)
+    try:
+        transport = harness.transport
+        fill(transport, ("verdicts",), 1, range(20))
+        while (end := transport.ends("verdicts")[0][1]) < 20:
+            # Committed, and visible when the broker has marked it so.
+            continue
+        transport.trim({TopicPartition("verdicts", 0): 12})
+        reader = transport._clients.reader()
+        try:
+            records = list(transport._read(reader, "verdicts", 0, 3, end))
+        finally:
+            reader.close()
+        assert [record.value for record in records] == [b"0-%d" % number for number in range(12, 20)]
+    finally:
         harness.close()

@@ -61,7 +61,7 @@ class LocalCluster:
 
     def __init__(self, config: Config, folder: Path, plan: Plan) -> None:
         _require_ours(folder)
-        self.nobody_answers: Final = False
+        self.silent: Final[dict[str, str]] = {}
         """Not told apart here: seeds that do not answer are tried again for as long as the configuration says."""
         self.folder: Final = folder
         self._plan = plan

@@ -12,14 +12,14 @@ from confluent_kafka import KafkaError, KafkaException
 
 from gregor.config import Names
 from gregor.config.sections import Kafka
-from gregor.errors import TransportError, UnknownOutcome
+from gregor.errors import Aborted, TransportError, UnknownOutcome
 from gregor.state.onlooker import StoreOnlooker
 from gregor.state.options import SharedMemory
 from gregor.state.replay import Identity
 from gregor.state.store import StateReader
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.member import MemberFolder
-from gregor.transport.kafka.questions import ANSWER_TIMEOUT_S, Answer, ask, partitions_of
+from gregor.transport.kafka.questions import ANSWER_TIMEOUT_S, FINAL, Answer, ask, partitions_of
 from gregor.transport.kafka.records import headers_of, record_of
 from gregor.transport.kafka.restore import Changelog, partition_folder
 from gregor.transport.kafka.session import KafkaSession
@@ -64,28 +64,41 @@ class KafkaTransport:
             reader.close()
 
     def _read(self, reader: ck.Consumer, topic: str, partition: int, at: int, end: int) -> Iterator[Record]:
-        """Of ``[at, end)``, all of which the log has; TransportError when no broker gives it for kafka.give_up_after_s."""
+        """Of ``[at, end)``, which the log has, or had: what is trimmed meanwhile is passed over. TransportError when no broker gives
+        anything for kafka.give_up_after_s."""
         patience = self._clients.kafka.give_up_after_s
         give_up = time.monotonic() + patience
+        where = ck.TopicPartition(self._clients.names.topic(topic), partition, at)
         if at < end:
-            reader.assign([ck.TopicPartition(self._clients.names.topic(topic), partition, at)])
+            reader.assign([where])
         while at < end:
             # A consume of many waits for all of them or its whole time.
-            for message in reader.consume(1, 0.2) + reader.consume(999, 0):
+            messages = reader.consume(1, 0.2) + reader.consume(999, 0)
+            if not messages and time.monotonic() > give_up:
+                raise TransportError(
+                    f"{topic}[{partition}] cannot be read: no broker gave its records for {patience:g} s"
+                )
+            for message in messages:
                 error = message.error()
                 if error is None:
                     at = message.offset() + 1
-                    give_up = time.monotonic() + patience
                     if message.offset() < end:
                         yield record_of(message, topic)
                 elif error.code() == KafkaError._PARTITION_EOF:
                     at = max(at, message.offset())
-                elif error.fatal() or not error.retriable():
+                elif (
+                    error.code() == KafkaError._AUTO_OFFSET_RESET and (low := self._low(reader, topic, partition)) > at
+                ):
+                    where.offset = at = low
+                    reader.assign([where])
+                elif error.code() in FINAL or error.code() == KafkaError._AUTO_OFFSET_RESET:
                     raise TransportError(f"{topic} cannot be read: {error.str()}")
-            if time.monotonic() > give_up:
-                raise TransportError(
-                    f"{topic}[{partition}] cannot be read: no broker gave its records for {patience:g} s"
-                )
+            if messages:
+                # Whoever takes the records may take long over them.
+                give_up = time.monotonic() + patience
+
+    def _low(self, reader: ck.Consumer, topic: str, partition: int) -> int:
+        return self._ends(reader, topic)[partition][0]
 
     def ends(self, topic: str) -> Mapping[int, tuple[int, int]]:
         reader = self._clients.reader()
@@ -210,35 +223,39 @@ class KafkaTransport:
         producer = self._clients.producer("cli", secrets.token_hex(8))
         try:
             patiently(patience, lambda: producer.init_transactions(ANSWER_TIMEOUT_S))
-            while not self._written(producer, outputs, give_up):
+            while (refused := self._refusal(producer, outputs)) is not None:
                 # Left open, the failed transaction would hide everything behind it until its time-out.
                 patiently(patience, lambda: producer.abort_transaction(ANSWER_TIMEOUT_S))
+                if time.monotonic() > give_up:
+                    raise Aborted(f"the broker refused {len(outputs)} records, none was written: {refused.str()}")
         except KafkaException as error:
             raise UnknownOutcome(
                 f"whether {len(outputs)} records were written is not known: {error.args[0].str()}"
             ) from error
 
-    def _written(self, producer: ck.Producer, outputs: Sequence[Output], give_up: float) -> bool:
-        """False: the transaction is to be aborted, and there is time for another."""
+    def _refusal(self, producer: ck.Producer, outputs: Sequence[Output]) -> KafkaError | None:
+        """Why the transaction has to be aborted; None: it is committed."""
         producer.begin_transaction()
         try:
             self._produce(producer, outputs)
             patiently(self._clients.kafka.give_up_after_s, lambda: producer.commit_transaction(ANSWER_TIMEOUT_S))
         except KafkaException as error:
-            if error.args[0].txn_requires_abort() and time.monotonic() < give_up:
-                return False
+            cause: KafkaError = error.args[0]
+            if cause.txn_requires_abort():
+                return cause
             raise
-        return True
+        return None
 
     def _produce(self, producer: ck.Producer, outputs: Sequence[Output]) -> None:
         for output in outputs:
-            producer.produce(
-                self._clients.names.topic(output.topic),
-                output.value,
-                output.key,
-                output.partition,
-                headers=headers_of(output),
-            )
+            topic, headers = self._clients.names.topic(output.topic), headers_of(output)
+            while True:
+                try:
+                    producer.produce(topic, output.value, output.key, output.partition, headers=headers)
+                    break
+                except BufferError:
+                    # More records than the client takes at once.
+                    producer.poll(0.1)
 
     def close(self) -> None:
         """Sessions are closed by their owners; what was only looked at is closed here."""

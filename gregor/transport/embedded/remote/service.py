@@ -62,9 +62,12 @@ class Service:
                 case Pause():
                     places = [TopicPartition(topic, partition) for topic, partition in question.places]
                     (self._session.resume if question.resume else self._session.pause)(places)
-                case Close():
-                    self._session.close(question.drain)
+                case Close(drain=True):
+                    self._session.close()
                     self.finished = True
+                case Close():
+                    # The stage could not finish: it says why next, or its process ends, and the end of the connection is its leave.
+                    pass
                 case Failed():
                     self.failure = GregorError(question.message, remedy=question.remedy, exit_code=question.exit_code)
                     self.finished = True

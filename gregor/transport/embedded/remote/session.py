@@ -77,8 +77,7 @@ class RemoteSession:
     def commit(self, commit: Commit) -> None:
         answer = self._exchange(pack_commit(commit))
         if isinstance(answer, Refusal):
-            # What was fetched ahead belongs to the epoch that is over: the next poll tells of the new one and delivers it again.
-            self._asked, self._ahead = False, None
+            self._keep_told()
             raise unpack_error(answer)
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
@@ -89,7 +88,8 @@ class RemoteSession:
 
     def close(self, drain: bool = True) -> None:
         self._exchange(Close(drain))
-        self._frames.close()
+        if drain:
+            self._frames.close()
 
     def hang_up(self) -> None:
         """Go without a word, as a process does that is killed."""
@@ -98,7 +98,18 @@ class RemoteSession:
     def fail(self, message: str, remedy: str, exit_code: int) -> None:
         """The last word of a stage that cannot go on; one that has left already is not heard any more."""
         with suppress(OSError):
-            self._ask(Failed(message, remedy, exit_code))
+            self._exchange(Failed(message, remedy, exit_code))
+
+    def _keep_told(self) -> None:
+        """After a refused commit: records that were read ahead are of the epoch that is over and come again. What is told only once stays:
+        that partitions are gone, and what everybody is told."""
+        match self._ahead:
+            case Gone():
+                return
+            case Records(broadcast=told) if told:
+                self._ahead = Records(self._ahead.epoch, [], [], told)
+            case _:
+                self._asked, self._ahead = False, None
 
     def _taken_ahead(self) -> Answer | None:
         """The answer to a poll that was asked earlier, if there was one and it is not empty."""

@@ -95,6 +95,7 @@ class Refusal(Struct, frozen=True, tag="refused", array_like=True):
 
     kind: str
     message: str
+    remedy: str = ""
 
 
 class Done(Struct, frozen=True, tag="done", array_like=True):
@@ -212,10 +213,12 @@ def pack_places(partitions: Sequence[Where]) -> list[tuple[str, int]]:
 
 
 def pack_error(error: Exception) -> Refusal:
-    return Refusal(type(error).__name__, error.message if isinstance(error, TransportError) else str(error))
+    if isinstance(error, TransportError):
+        return Refusal(type(error).__name__, error.message, error.remedy)
+    return Refusal(type(error).__name__, str(error))
 
 
 def unpack_error(refusal: Refusal) -> Exception:
     if refusal.kind == InvalidCommit.__name__:
         return InvalidCommit(refusal.message)
-    return _ERRORS.get(refusal.kind, TransportError)(refusal.message)
+    return _ERRORS.get(refusal.kind, TransportError)(refusal.message, remedy=refusal.remedy)
