@@ -17,6 +17,7 @@ PAGE_BYTES: Final = 20 * 1024
 
 _CONFIG: Final = """
 daemon off;
+{user}
 worker_processes 1;
 pid {folder}/pid;
 error_log {folder}/error.log;
@@ -62,9 +63,11 @@ def nginx(root: Path | None = None, log: Path | None = None) -> Iterator[int]:
             _write_pages(root)
         port = _free_port()
         config = folder / "nginx.conf"
+        # Started by root its workers would run as somebody who may not read what root has in a cache.
+        user = "user root;" if os.geteuid() == 0 else ""
         # A buffer, so that the log costs next to nothing; it is written when nginx ends.
         where = "off" if log is None else f"{log} line buffer=256k"
-        config.write_text(_CONFIG.format(folder=folder, port=port, root=root, log=where))
+        config.write_text(_CONFIG.format(user=user, folder=folder, port=port, root=root, log=where))
         process = subprocess.Popen([program(), "-c", str(config), "-e", f"{folder}/error.log"])
         try:
             _wait(process, port, folder)
