@@ -33,7 +33,7 @@ def main() -> None:
 def _speed(quick: bool) -> dict[str, float]:
     with nginx() as port:
         plan = Plan(
-            servers=_servers(512 if quick else 2048, port),
+            servers=_servers(256 if quick else 2048, port),
             paths=tuple(f"/{number % PAGES}.html" for number in range(URLS_PER_ORDER)),
             connections=CONNECTIONS,
         )
@@ -51,7 +51,7 @@ def _slow_servers(quick: bool) -> dict[str, float]:
     some not. How long it takes until all are in flight, which is the making of ten thousand connections, shows in the figure for the
     whole run.
     """
-    requests = 4 if quick else 8
+    requests = 3 if quick else 8
     command = [sys.executable, "-m", "bench.fetching.slow_servers", str(SLOW_SECONDS)]
     root = Path(__file__).resolve().parent.parent
     process = subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

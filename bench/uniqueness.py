@@ -146,7 +146,7 @@ QUICK: Final = [
     *plan((1_000_000,), (10_000, 100_000), ("gregor", "drum", "veuniq", "set")),
     *plan((200_000,), (10_000,), ("rocksdb", "berkeleydb", "postgres-batched")),
     *plan((200_000,), (1_000,), ("postgres-single",)),
-    *plan((4_000_000,), (1_000, 10_000, 100_000, 1_000_000), ("gregor", "drum")),
+    *plan((3_000_000,), (1_000, 10_000, 100_000, 1_000_000), ("gregor", "drum")),
 ]
 
 
