@@ -21,7 +21,7 @@ from bench.crawling.sites import Site, documentation, generated
 from bench.report import finish, machine, parser
 
 PAGES: Final = 10_000
-QUICK_PAGES: Final = 600
+QUICK_PAGES: Final = 1_200
 QUICK: Final = ("gregor", "gregor+archive", "bare", "scrapy")
 
 
