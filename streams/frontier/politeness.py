@@ -34,10 +34,11 @@ def response_ms(fetched: Fetched) -> int | None:
 def next_request_ms(fetched: Fetched, delay_ms: int, now_ms: int) -> int:
     """When the server may be asked again.
 
-    The time since the last request is told by the fetcher's clock alone, and counted from now: clocks that differ make the delay
-    longer by the result's way to here, never shorter.
+    The time since the last answer is told by the fetcher's clock alone, and counted from now: clocks that differ make the delay
+    longer by the result's way to here, never shorter. A request that was never answered counts from its end.
     """
-    last = max([one.started_ms for one in fetched.results], default=0)
+    requests = [one for one in fetched.results if one.started_ms]
+    last = max([one.started_ms + (one.timings.first_byte or one.timings.total) for one in requests], default=0)
     if not last:
         return now_ms + max(delay_ms, NOTHING_DONE_MS)
     passed = max(0, fetched.finished_ms - last)

@@ -1,8 +1,9 @@
 """When the next request may start: by the order's delay, and best effort by IP address.
 
 A server must never see two requests closer together than the delay. Counting from the moment that a request was sent leaves the network's
-jitter; counting from its answer is certain, because the server had the request by then, but slows a slow server's crawl down. So an answer
-counts when it comes within ``CERTAIN`` of the delay, and otherwise that moment does: certain for quick servers, 3% slower at the most.
+jitter and the server's own lateness; counting from its answer is certain, because the server had the request by then. So an order that asks
+in turn counts from the answer. One that may ask on several connections must not wait for the slowest of them: there an answer counts when
+it comes within ``CERTAIN`` of the delay, and otherwise that moment does.
 """
 
 import asyncio
@@ -19,9 +20,10 @@ REMEMBERED_ADDRESSES: Final = 65_536
 class Pace:
     """One order's requests, in turn or several at once."""
 
-    def __init__(self, delay_s: float, begins: float) -> None:
+    def __init__(self, delay_s: float, begins: float, connections: int) -> None:
         self._delay = delay_s
         self._next = begins
+        self._in_turn = connections == 1
 
     async def wait(self) -> None:
         """Until a request may start."""
@@ -34,9 +36,10 @@ class Pace:
         self._next = time.monotonic() + self._delay
 
     def sent(self, sent_at: float, answered_at: float) -> None:
-        """A request left at ``sent_at`` and was answered at ``answered_at`` (0: never)."""
-        latest = sent_at + CERTAIN * self._delay
-        counted = min(latest, answered_at) if answered_at else latest
+        """A request left at ``sent_at`` and was answered at ``answered_at`` (0: never); it is over."""
+        counted = answered_at or time.monotonic()
+        if not self._in_turn:
+            counted = min(counted, sent_at + CERTAIN * self._delay)
         self._next = max(self._next, counted + self._delay)
 
 
