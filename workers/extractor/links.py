@@ -1,10 +1,8 @@
 """The links of an HTML page: a pure function of its bytes, its content type and its URL.
 
-Two parsers read pages. Lexbor builds the tree a browser would build and is the fast one, but some of its steps walk
-all open elements or all attributes of a tag: 100,000 nested <div> take it 45 s, 100,000 attributes 57 s. So it gets
-pages whose number of tags and of possible attributes bounds that time to less than a second whatever they hold.
-All others go through libxml2's event parser (events.py); where that stops, what was found until then is the answer,
-marked incomplete.
+Two parsers read pages. Lexbor builds the tree a browser would build and is the fast one; it gets the pages that cannot cost it much
+time or memory whatever they hold (tree_bounds.py). All others go through libxml2's event parser (events.py); where that stops, what
+was found until then is the answer, marked incomplete.
 
 Links come element by element (all of <link>, then all of <a>, …), those of one element in the order of the page.
 """
@@ -16,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
-import numpy as np
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from gregor.url.canonical import Url, join
@@ -25,6 +22,7 @@ from workers.extractor.charset import decode, encode_query
 from workers.extractor.events import EventReader
 from workers.extractor.requisites import REQUISITES, css_urls, requisites_of
 from workers.extractor.robots_meta import RobotsDirectives, from_content
+from workers.extractor.tree_bounds import fits_lexbor
 
 LinkKind: TypeAlias = Literal[
     "a",
@@ -43,17 +41,10 @@ LinkKind: TypeAlias = Literal[
     "plugin",
 ]
 
-LEXBOR_MAX_TAGS: Final = 10_000
-LEXBOR_MAX_SEPARATORS: Final = 20_000
 MAX_TITLE: Final = 512
 
 _ELEMENTS: Final = ("base", "title", "meta", "link", "a", "area", "iframe", "frame")
 _ALL_ELEMENTS: Final = (*_ELEMENTS, *REQUISITES)
-# An attribute's name is preceded by one of these, all of which have codes below that of "0".
-_NOT_SEPARATORS: Final = bytes(set(range(256)) - set(b" \t\n\f\r/\"'"))
-_ZERO: Final = ord("0")
-# Behind a ">" follows text, or, if it stands in a quoted value, the rest of that value: no attribute before the next quote.
-_NO_ATTRIBUTES = re.compile(rb">[^<\"']*+")
 _REFRESH = re.compile(r"\s*+[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL)
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _REQUISITE_RELS: Final = frozenset(("stylesheet", "icon", "apple-touch-icon", "manifest", "preload", "modulepreload"))
@@ -124,22 +115,6 @@ def redirect(location: str) -> RawLink:
         return RawLink(raw.decode("utf-8"), "redirect")
     except UnicodeDecodeError:
         return RawLink(raw.decode("latin-1"), "redirect")
-
-
-def fits_lexbor(data: bytes) -> bool:
-    """Whether lexbor's time is bounded by what the page (in UTF-8) can hold at most."""
-    if data.count(b"<") > LEXBOR_MAX_TAGS:
-        return False
-    return few_separators(data) or few_separators(_NO_ATTRIBUTES.sub(b">", data))
-
-
-def few_separators(data: bytes) -> bool:
-    if len(data) <= LEXBOR_MAX_SEPARATORS:
-        return True
-    # An upper bound in a few microseconds decides for most pages.
-    if np.count_nonzero(np.frombuffer(data, np.uint8) < _ZERO) <= LEXBOR_MAX_SEPARATORS:
-        return True
-    return len(data.translate(None, _NOT_SEPARATORS)) <= LEXBOR_MAX_SEPARATORS
 
 
 def _read_tree(data: bytes, found: _Collector, elements: Sequence[str]) -> None:

@@ -11,16 +11,14 @@ from gregor.demo.site import DemoSite
 from gregor.url.links import join_many
 from schemas.discovered import Rel
 from workers.extractor.links import (
-    LEXBOR_MAX_SEPARATORS,
-    LEXBOR_MAX_TAGS,
     ExtractLimits,
     PageLinks,
     RawLink,
     extract,
-    fits_lexbor,
     redirect,
     refresh_target,
 )
+from workers.extractor.tree_bounds import LEXBOR_MAX_TAGS, fits_lexbor
 
 URL = "http://example.com/a/b.html"
 HTML = "text/html; charset=utf-8"
@@ -158,23 +156,6 @@ def test_a_tag_with_a_hundred_thousand_attributes_is_a_tag() -> None:
     attributes = " ".join(f"a{number}=1" for number in range(100_000))
     assert not fits_lexbor(f"<a {attributes} href=x>".encode())
     assert page_links(f"<a {attributes} href=x>").links == [RawLink("x", "a")]
-
-
-def test_what_the_tree_parser_gets_is_bounded_in_tags_and_in_attributes() -> None:
-    assert fits_lexbor(b"<" * LEXBOR_MAX_TAGS)
-    assert not fits_lexbor(b"<" * (LEXBOR_MAX_TAGS + 1))
-    for separator in (b" ", b"\t", b"\n", b"\f", b"\r", b"/", b'"', b"'"):
-        assert fits_lexbor(b"<a" + separator * LEXBOR_MAX_SEPARATORS)
-        assert not fits_lexbor(b"<a" + separator * (LEXBOR_MAX_SEPARATORS + 1))
-    assert fits_lexbor(b"<a" + b"-" * (LEXBOR_MAX_SEPARATORS + 1))
-
-
-def test_blanks_between_tags_are_no_attributes_and_those_behind_a_quote_may_be() -> None:
-    many = b" x" * LEXBOR_MAX_SEPARATORS
-    assert fits_lexbor(b"<p>%b</p>" % many * 3)
-    assert fits_lexbor(b"<p title='>%b" % many)
-    assert not fits_lexbor(b"<p title='>'%b>" % many)
-    assert not fits_lexbor(b'<p title=">\'"%b>' % many)
 
 
 @given(st.binary(max_size=300), st.sampled_from([HTML, "", "text/html", "text/html; charset=utf-16le"]), st.booleans())
