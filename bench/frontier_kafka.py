@@ -18,7 +18,7 @@ import numpy as np
 
 from bench.report import finish, machine, options
 from gregor.config import Config, load
-from gregor.pipeline.stages import placement_of
+from gregor.pipeline.extracting import placement_of
 from gregor.stage.loop import StageLoop
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.kafka.clients import Clients

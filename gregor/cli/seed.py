@@ -9,9 +9,9 @@ from gregor.cli.settings import Settings, pass_settings
 from gregor.cli.target import bootstrap_option, now_ms
 from gregor.config import Flag
 from gregor.errors import UsageError
+from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.operate.remembered import remember
 from gregor.pipeline.seeds import parse_seeds, write_seeds
-from gregor.pipeline.stages import placement_of
 from gregor.pipeline.worker import kafka_transport
 from gregor.url.rules import rules_of
 

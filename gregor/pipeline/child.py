@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from gregor.config import Config
 from gregor.errors import GregorError, no_room
-from gregor.pipeline.stages import ROLES, Scratch, placement_of
+from gregor.pipeline.extracting import Scratch, placement_of
+from gregor.pipeline.stages import ROLES
 from gregor.stage.running import Loop
 from gregor.transport.embedded.remote.session import RemoteSession
 

@@ -13,12 +13,13 @@ from gregor.config import Config
 from gregor.errors import ForeignState, UsageError
 from gregor.pipeline.children import Child
 from gregor.pipeline.cpu import cpu_by_thread, cpu_of_children
+from gregor.pipeline.extracting import Scratch, placement_of
 from gregor.pipeline.operate.access import LOG
 from gregor.pipeline.operate.mailbox import deliver
 from gregor.pipeline.operate.remembered import remember
 from gregor.pipeline.progress import Look, is_done, look
 from gregor.pipeline.seeds import parse_seeds, seed_outputs
-from gregor.pipeline.stages import Scratch, embedded_roles, placement_of
+from gregor.pipeline.stages import embedded_roles
 from gregor.stage.loop import now_ms
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.embedded.settings import EmbeddedSettings

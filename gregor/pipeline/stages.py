@@ -8,25 +8,15 @@ from typing import Final
 from msgspec import Struct
 
 from gregor.config import Config
+from gregor.pipeline.extracting import EXTRACTOR, Scratch, extractor
 from gregor.stage.loop import StageLoop
 from gregor.stage.orders import OrderLoop
 from gregor.stage.running import Loop
 from gregor.transport.port import Session, StageSpec
-from gregor.url.fingerprint import HashPlacement, Placement
+from gregor.url.fingerprint import Placement
 from streams.frontier import stage as frontier
 from workers.archiver import stage as archiver
-from workers.extractor import stage as extractor
 from workers.fetcher import stage as fetcher
-
-
-class Scratch(Struct, frozen=True):
-    """Where a stage may keep what it can do without."""
-
-    folder: Path
-    home: Path
-    """The folder of the crawl or worker, which stays."""
-    lasting: bool
-    """Whether the folder lives and dies with the crawl's own log, so that what it says of the log stays true."""
 
 
 class Role(Struct, frozen=True):
@@ -43,12 +33,6 @@ def _frontier(config: Config, placement: Placement, session: Session, scratch: S
     return StageLoop(stage, session, config.checkpoint, config_version=config.config_version)
 
 
-def _extractor(config: Config, placement: Placement, session: Session, scratch: Scratch) -> Loop:
-    gc.set_threshold(50_000, 20, 100)
-    stage = extractor.ExtractorStage(config, placement, scratch.folder / "filter", scratch.lasting)
-    return StageLoop(stage, session, config.checkpoint, config_version=config.config_version)
-
-
 def _fetcher(config: Config, placement: Placement, session: Session, scratch: Scratch) -> Loop:
     stage = fetcher.FetcherStage(config, placement, worker_id=session.member)
     return OrderLoop(stage, session, config.checkpoint, config_version=config.config_version)
@@ -62,7 +46,7 @@ def _archiver(config: Config, placement: Placement, session: Session, scratch: S
 ROLES: Final = {
     "frontier": Role(frontier.SPEC, _frontier),
     "fetcher": Role(fetcher.SPEC, _fetcher),
-    "extractor": Role(extractor.SPEC, _extractor),
+    "extractor": Role(EXTRACTOR, extractor),
     "archiver": Role(archiver.SPEC, _archiver),
 }
 
@@ -75,8 +59,3 @@ def embedded_roles(config: Config) -> dict[str, Role]:
 def archive_folder(config: Config, home: Path) -> Path:
     """Where the WARC files are; ``home`` is the folder of the crawl or worker."""
     return Path(config.archive.folder) if config.archive.folder else home / "archive"
-
-
-def placement_of(config: Config) -> Placement:
-    layout = config.partitions
-    return HashPlacement(layout.repositories, layout.partitions, layout.partition_by)

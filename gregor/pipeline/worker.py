@@ -7,7 +7,8 @@ from types import FrameType
 from typing import Final
 
 from gregor.config import Config
-from gregor.pipeline.stages import ROLES, Scratch, placement_of
+from gregor.pipeline.extracting import Scratch, placement_of
+from gregor.pipeline.stages import ROLES
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.kafka.transport import KafkaTransport
 from workers.fetcher.contact import require_contact

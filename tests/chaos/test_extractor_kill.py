@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gregor.config import Config, load
-from gregor.pipeline.stages import placement_of
+from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.worker import kafka_transport
 from gregor.transport.kafka.transport import KafkaTransport
 from gregor.transport.port import Output

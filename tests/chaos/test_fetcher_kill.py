@@ -9,7 +9,7 @@ from gregor.config import load
 from gregor.demo.answer import Site
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
-from gregor.pipeline.stages import placement_of
+from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.worker import kafka_transport
 from gregor.transport.kafka.transport import KafkaTransport
 from gregor.transport.port import Output

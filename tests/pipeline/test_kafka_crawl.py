@@ -11,9 +11,10 @@ import pytest
 from gregor.config import Config, load
 from gregor.demo.server import DemoServer, serve
 from gregor.demo.site import DemoSite
+from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.progress import Look, is_done, look
 from gregor.pipeline.seeds import parse_seeds, seed_outputs
-from gregor.pipeline.stages import ROLES, placement_of
+from gregor.pipeline.stages import ROLES
 from gregor.pipeline.worker import kafka_transport
 from gregor.stage.loop import now_ms
 from gregor.transport.kafka.transport import KafkaTransport

@@ -15,8 +15,9 @@ from gregor.pipeline.explain.logged import gather
 from gregor.pipeline.explain.outlook import outlook
 from gregor.pipeline.explain.standing import examine
 from gregor.pipeline.explain.story import Next, Recomputed, Story
+from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.operate.pauses import Held
-from gregor.pipeline.stages import ROLES, placement_of
+from gregor.pipeline.stages import ROLES
 from gregor.transport.port import LogReader
 from gregor.url.canonical import Refusal, Url, split
 from gregor.url.rules import rules_of

@@ -23,11 +23,12 @@ from msgspec.structs import replace
 from gregor.config import Config
 from gregor.config.text import as_toml
 from gregor.errors import EXIT_ENVIRONMENT, BrokerUnreachable, ForeignState, GregorError, TransportError
+from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.local.member import Member, cpu_of
 from gregor.pipeline.operate.remembered import remember
 from gregor.pipeline.progress import Look, look
 from gregor.pipeline.seeds import parse_seeds, write_seeds
-from gregor.pipeline.stages import ROLES, archive_folder, placement_of
+from gregor.pipeline.stages import ROLES, archive_folder
 from gregor.pipeline.worker import kafka_transport
 from gregor.stage.loop import now_ms
 from gregor.transport.kafka.clients import Clients

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gregor.config import load
-from gregor.pipeline.stages import placement_of
+from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.worker import kafka_transport
 from gregor.stage.contract import Decode, Finished, Received, Ticket
 from gregor.stage.loop import now_ms

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from gregor.config import Config, load
+from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.progress import Look, is_done, look
-from gregor.pipeline.stages import placement_of
 from gregor.pipeline.worker import kafka_transport
 from gregor.stage.loop import now_ms
 from gregor.transport.kafka.transport import KafkaTransport
