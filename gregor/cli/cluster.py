@@ -21,7 +21,7 @@ from gregor.demo.judge import judge
 from gregor.demo.museum import SETTINGS, Museum
 from gregor.demo.server import serve
 from gregor.errors import EXIT_INTERRUPTED, ConfigError, UsageError
-from gregor.pipeline.local.cluster import CONFIG, LOGS, LocalCluster, Plan
+from gregor.pipeline.local.cluster import CONFIG, LOGS, METRICS, LocalCluster, Plan
 from gregor.pipeline.progress import is_done
 from workers.fetcher.contact import require_contact
 
@@ -71,6 +71,7 @@ def cluster(settings: Settings, /, urls: tuple[str, ...], output: Path | None, d
       report.html, summary.json   what came of it
       archive/, items.jsonl       pages (WARC) and items
       kafka/, workers/, logs/     data of the brokers, states and messages
+      metrics.json                where the workers' metrics are
     """
     flags = flags_of({**chosen, "archive": chosen["archivers"] > 0})
     if demo:
@@ -164,6 +165,7 @@ def _greet(job: LocalCluster) -> None:
     click.echo(f"Kafka answers at {job.bootstrap}; crawl {job.config.crawl.name}.")
     members = ", ".join(f"{member.name} ({member.pid})" for member in job.members)
     click.echo(f"Workers and their processes: {members}. What they say: {job.folder / LOGS}.")
+    click.echo(f"Where their metrics are: {job.folder / METRICS}, for file_sd_configs of Prometheus.")
     click.echo(
         f"Look after it with: gregor --config {job.folder / CONFIG} status | explain URL | pause | seed URL | stop"
     )

@@ -17,8 +17,9 @@ from gregor.pipeline.worker import run_worker
     "--folder", type=click.Path(path_type=Path), help="The worker's state; one process at a time may hold it."
 )
 @click.option("--bootstrap", help="Brokers to ask first: host:port, several with commas.")
+@click.option("--metrics-port", type=click.IntRange(0, 65_535), help="Port of /metrics and /healthz; 0: none.")
 @pass_settings
-def worker(settings: Settings, role: str, folder: Path | None, bootstrap: str | None) -> None:
+def worker(settings: Settings, role: str, folder: Path | None, bootstrap: str | None, metrics_port: int | None) -> None:
     """Run one stage (ROLE) of the configured crawl as a member of its consumer group.
 
     Start as many as you want, on any machine, each with a folder of its own. SIGTERM finishes the checkpoint and leaves; after
@@ -27,8 +28,12 @@ def worker(settings: Settings, role: str, folder: Path | None, bootstrap: str | 
     \b
     Examples:
       gregor worker frontier --folder state/a
-      gregor worker fetcher --folder state/b --bootstrap broker-1:9092,broker-2:9092
+      gregor worker fetcher --folder state/b --bootstrap broker-1:9092,broker-2:9092 --metrics-port 9102
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    config = settings.load({"kafka.bootstrap": Flag(bootstrap, "--bootstrap")}).config
+    flags = {
+        "kafka.bootstrap": Flag(bootstrap, "--bootstrap"),
+        "metrics.port": Flag(metrics_port, "--metrics-port"),
+    }
+    config = settings.load(flags).config
     run_worker(role, config, folder or Path(config.state.folder))

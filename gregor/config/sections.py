@@ -411,6 +411,46 @@ class Archive(Struct, frozen=True, kw_only=True):
     level: Annotated[int, Meta(ge=1, le=9, description="Level of compression: 1 is the fastest, 9 the smallest.")] = 4
 
 
+class Metrics(Struct, frozen=True, kw_only=True):
+    """What a worker shows to Prometheus, at /metrics, and to whoever restarts workers that hang, at /healthz."""
+
+    host: Annotated[
+        str,
+        Meta(min_length=1, max_length=255, description="Address to listen at; anybody who reaches it may read."),
+    ] = "127.0.0.1"
+    port: Annotated[
+        int, Meta(ge=0, le=65_535, description="Port to listen at, another for each worker of a machine. 0: none.")
+    ] = 0
+    silent_after_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=86_400,
+            description="Seconds without a turn of its loop after which a worker calls itself unhealthy; a checkpoint and a broker "
+            "that is away take up to kafka.give_up_after_s.",
+        ),
+    ] = 90.0
+
+
+class Views(Struct, frozen=True, kw_only=True):
+    """Where `gregor worker views` shows the crawl: a live page, and JSON below /api/."""
+
+    host: Annotated[
+        str,
+        Meta(min_length=1, max_length=255, description="Address to listen at; anybody who reaches it may read."),
+    ] = "127.0.0.1"
+    port: Annotated[
+        int, Meta(ge=0, le=65_535, description="Port to listen at. 0: any that is free; the worker says which.")
+    ] = 8642
+    names: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, max_length=255)], ...],
+        Meta(
+            description="Further names by which the page may be asked for, such as that of a proxy before it. Requests by other "
+            "names are refused; addresses and localhost always work."
+        ),
+    ] = ()
+
+
 class ServerRule(Struct, frozen=True, kw_only=True):
     """Settings of the servers whose name matches; a later table wins over an earlier one, key by key."""
 
@@ -502,6 +542,8 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
     extract: Extract = Extract()
     filter: Filter = Filter()
     archive: Archive = Archive()
+    metrics: Metrics = Metrics()
+    views: Views = Views()
     server: tuple[ServerRule, ...] = ()
     item: tuple[ItemRule, ...] = ()
 
@@ -509,9 +551,9 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
 def version_of(settings: Settings) -> str:
     """Twelve hex digits that change whenever a decision of the crawl may change.
 
-    `kafka`, `state`, `filter` and `archive` are left out: they say where a member runs, what it remembers and where it
-    keeps what it got, and members of one crawl differ there.
+    `kafka`, `state`, `filter`, `archive`, `metrics` and `views` are left out: they say where a member runs, what it remembers, where it
+    keeps what it got and where it can be watched, and members of one crawl differ there.
     """
-    elsewhere = ("kafka", "state", "filter", "archive")
+    elsewhere = ("kafka", "state", "filter", "archive", "metrics", "views")
     decisive = {name: getattr(settings, name) for name in settings.__struct_fields__ if name not in elsewhere}
     return sha256(msgspec.json.encode(decisive, order="deterministic")).hexdigest()[:12]

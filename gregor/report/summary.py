@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from gregor.pipeline.progress import Look
 from gregor.views.crawl import CrawlView
+from gregor.views.rates import Window
 from gregor.views.refusals import Refusal
 from gregor.views.servers import ServerRow
 from gregor.views.times import Times
@@ -176,32 +177,32 @@ def summary_of(
         last_ms=last,
         duration_s=round(duration, 3),
         pages_per_s=round(totals.requests / duration, 1) if duration else 0.0,
-        urls=_urls(counters),
+        urls=urls_of(counters),
         requests=totals.requests,
         pages=totals.pages,
         robots_requests=totals.robots_requests,
         revisits=totals.revisits,
         wire_bytes=totals.wire_bytes,
         body_bytes=totals.body_bytes,
-        times_ms=_spans(totals.times),
+        times_ms=spans_of(totals.times),
         statuses=dict(sorted(totals.statuses.items())),
-        outcomes=_largest_first(totals.outcomes),
-        types=_largest_first(totals.types),
+        outcomes=largest_first(totals.outcomes),
+        types=largest_first(totals.types),
         truncated=totals.truncated,
-        links=_links(counters),
-        refusals=tuple(_refusals(view, counters)),
+        links=links_of(counters),
+        refusals=tuple(refusals_of(view, counters)),
         server_count=sum(row.servers for row in rows),
-        servers=tuple(map(_server, view.servers.largest(MOST_SERVERS))),
-        slowest=tuple(map(_server, view.servers.slowest(MOST_SLOWEST))),
+        servers=tuple(map(server_line, view.servers.largest(MOST_SERVERS))),
+        slowest=tuple(map(server_line, view.servers.slowest(MOST_SLOWEST))),
         deepest=tuple(DeepLine(url=one.url, depth=one.depth, segments=one.segments) for one in view.deepest.all()),
-        timeline=_timeline(view),
+        timeline=timeline_of(view),
         archive=_archive(archive),
         complete=complete,
         unreadable=view.unreadable,
     )
 
 
-def _urls(counters: Mapping[str, int]) -> Urls:
+def urls_of(counters: Mapping[str, int]) -> Urls:
     return Urls(
         fetched=counters.get("confirmed", 0),
         waiting=sum(counters.get(name, 0) for name in ("queued", "leased", "retrying")),
@@ -211,7 +212,7 @@ def _urls(counters: Mapping[str, int]) -> Urls:
     )
 
 
-def _links(counters: Mapping[str, int]) -> Links:
+def links_of(counters: Mapping[str, int]) -> Links:
     return Links(
         found=counters.get("discovered", 0),
         new=counters.get("admitted", 0),
@@ -220,7 +221,7 @@ def _links(counters: Mapping[str, int]) -> Links:
     )
 
 
-def _refusals(view: CrawlView, counters: Mapping[str, int]) -> list[Refusal]:
+def refusals_of(view: CrawlView, counters: Mapping[str, int]) -> list[Refusal]:
     """What verdicts tell, with the frontier's counters in place of its verdicts' counts wherever there is one."""
     lines = {key: line for key, line in view.refusals.lines.items() if line.kind != "delayed" and line.count}
     for prefix, kind in _COUNTED:
@@ -234,7 +235,7 @@ def _refusals(view: CrawlView, counters: Mapping[str, int]) -> list[Refusal]:
     return sorted(lines.values(), key=lambda line: (-line.count, line.reason, line.kind, line.stage))
 
 
-def _server(row: ServerRow) -> ServerLine:
+def server_line(row: ServerRow) -> ServerLine:
     robots = max(row.robots.values(), default=None)
     return ServerLine(
         server=row.server,
@@ -242,32 +243,33 @@ def _server(row: ServerRow) -> ServerLine:
         requests=row.requests,
         pages=row.pages,
         statuses=dict(sorted(row.statuses.items())),
-        errors=_largest_first(row.errors),
+        errors=largest_first(row.errors),
         wire_bytes=row.wire_bytes,
-        times_ms=_spans(row.times),
+        times_ms=spans_of(row.times),
         first_ms=row.first_ms,
         last_ms=row.last_ms,
         depth=row.depth,
         robots=robots.verdict if robots else "",
         crawl_delay_s=robots.crawl_delay_ms / 1000 if robots else 0.0,
-        refused=_largest_first(row.refused),
+        refused=largest_first(row.refused),
     )
 
 
-def _timeline(view: CrawlView) -> TimelineLines:
+def timeline_of(view: CrawlView) -> TimelineLines:
     return TimelineLines(
         width_s=view.timeline.width_ms // 1000,
-        windows=tuple(
-            WindowLine(
-                start_ms=start,
-                requests=window.requests,
-                pages=window.pages,
-                errors=window.errors,
-                wire_bytes=window.wire_bytes,
-                refused=window.refused,
-            )
-            for start, window in view.timeline.series()
-        ),
+        windows=tuple(window_line(start, window) for start, window in view.timeline.series()),
+    )
+
+
+def window_line(start_ms: int, window: Window) -> WindowLine:
+    return WindowLine(
+        start_ms=start_ms,
+        requests=window.requests,
+        pages=window.pages,
+        errors=window.errors,
+        wire_bytes=window.wire_bytes,
+        refused=window.refused,
     )
 
 
@@ -278,7 +280,7 @@ def _archive(files: Iterable[ArchiveFile]) -> ArchiveLine:
     )
 
 
-def _spans(times: Times) -> Spans:
+def spans_of(times: Times) -> Spans:
     return Spans(
         mean=round(times.mean_ms, 1),
         p50=round(times.percentile(0.5), 1),
@@ -287,5 +289,5 @@ def _spans(times: Times) -> Spans:
     )
 
 
-def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
+def largest_first(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))

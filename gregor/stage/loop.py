@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -74,8 +74,11 @@ class StageLoop(Loop):
 
     @property
     def held(self) -> bool:
-        """Whether the stage cannot finish its checkpoint at present, so that nothing is taken."""
         return self._held_until_ms is not None
+
+    @property
+    def owned(self) -> Sequence[int]:
+        return sorted({where.partition for where in self._positions})
 
     def step(self, wait: float) -> None:
         """One event and what follows from it."""
@@ -83,6 +86,7 @@ class StageLoop(Loop):
             case Revoked() as event:
                 self._epoch = event.epoch
                 self._stage.revoked(event.partitions)
+                self._observer.revoked(event.partitions, event.lost)
                 self._drop()
                 for where in [one for one in self._positions if one.partition in event.partitions]:
                     del self._positions[where], self._committed[where]
@@ -101,6 +105,7 @@ class StageLoop(Loop):
         """Commit everything that is pending, if anything is."""
         if not (self._pending.decided or self._pending.moved) or not self._positions:
             return
+        began = time.perf_counter()
         try:
             self._outputs += self._stage.prepare()
         except NotNow as error:
@@ -119,9 +124,11 @@ class StageLoop(Loop):
         except CommitFailed as error:
             # The session says in its next events what became of the partitions.
             _log.warning("a checkpoint was dropped, its input comes again: %s", error)
+            self._observer.refused(type(error).__name__)
             self._drop()
         else:
             self._stage.committed()
+            self._observer.committed(commit, self._pending.urls, self._pending.bytes, time.perf_counter() - began)
             self._committed.update(self._positions)
             self._outputs, self._pending = [], NONE
             self.commits += 1
@@ -162,6 +169,7 @@ class StageLoop(Loop):
     def _arrive(self, event: Assigned) -> None:
         for partition, assignment in event.partitions.items():
             self._stage.assigned(partition, assignment)
+            self._observer.assigned(partition, assignment)
             for topic, position in assignment.positions.items():
                 where = TopicPartition(topic, partition)
                 self._positions[where] = self._committed[where] = position.offset
@@ -177,6 +185,7 @@ class StageLoop(Loop):
             self._stage.instruct(decode_broadcast(batch.broadcast, self._stage.decoders))
         if batch.records:
             received, letters = decode_all(batch.records, self._stage.decoders, self._stage.spec.name, now)
+            self._observer.took(batch.records, letters)
             self._add(Work(letters))
             self._add(self._stage.process(received, now))
             self._note(decided=True)
@@ -206,5 +215,6 @@ class StageLoop(Loop):
 
     def _drop(self) -> None:
         self._stage.dropped()
+        self._observer.dropped()
         self._positions = dict(self._committed)
         self._outputs, self._pending = [], NONE

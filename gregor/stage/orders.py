@@ -5,7 +5,8 @@ the rewound input delivers it again. Only the orders of partitions that are gone
 """
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from gregor.config.sections import Checkpoint
@@ -21,6 +22,7 @@ from gregor.transport.port import (
     Batch,
     Commit,
     Mark,
+    Output,
     Record,
     Revoked,
     Session,
@@ -58,6 +60,10 @@ class OrderLoop(Loop):
         self._pending = NONE
         self._paused: set[int] = set()
 
+    @property
+    def owned(self) -> Sequence[int]:
+        return sorted(self._windows)
+
     def step(self, wait: float) -> None:
         """One event, and what has finished meanwhile."""
         busy = any(window.busy for window in self._windows.values()) or self._pending is not NONE
@@ -67,6 +73,7 @@ class OrderLoop(Loop):
             case Revoked() as event:
                 self._epoch = event.epoch
                 self._leave(event.partitions)
+                self._observer.revoked(event.partitions, event.lost)
             case Assigned() as event:
                 self._epoch = event.epoch
                 self._arrive(event)
@@ -89,12 +96,15 @@ class OrderLoop(Loop):
             },
             mark=Mark(now_ms=self._clock(), config_version=self._config_version),
         )
+        began = time.perf_counter()
         try:
             self._session.commit(commit)
         except CommitFailed as error:
             # Finished work stays; it is committed with the next checkpoint if its partition is still ours.
             _log.warning("a checkpoint did not come through: %s", error)
+            self._observer.refused(type(error).__name__)
         else:
+            self._observer.committed(commit, 0, self._pending.bytes, time.perf_counter() - began)
             self._finished, self._pending = [], NONE
             self.commits += 1
 
@@ -106,6 +116,7 @@ class OrderLoop(Loop):
             self._windows[partition] = Window(assignment.positions[self._topic])
             self._redelivered_below[partition] = assignment.ends[self._topic]
             self._paused.discard(partition)
+            self._observer.assigned(partition, assignment)
         self._note(decided=False, size=0)
 
     def _leave(self, partitions: frozenset[int]) -> None:
@@ -118,25 +129,26 @@ class OrderLoop(Loop):
         if batch.broadcast:
             self.hear(batch.broadcast)
             self._stage.instruct(decode_broadcast(batch.broadcast, self._stage.decoders))
-        for record in batch.records:
-            self._start(record, self._clock())
+        taken = [record for record in batch.records if self._windows[record.partition].accept(record.offset)]
+        if taken:
+            now = self._clock()
+            self._observer.took(taken, [letter for record in taken for letter in self._start(record, now)])
         for where, offset in batch.positions.items():
             self._windows[where.partition].passed(offset)
             self._note(decided=False, size=0)
 
-    def _start(self, record: Record, now: int) -> None:
-        window = self._windows[record.partition]
-        if not window.accept(record.offset):
-            return
+    def _start(self, record: Record, now: int) -> Sequence[Output]:
+        """The order goes on its way; one that cannot be read is finished, and its letter is given."""
         received, letters = decode_all([record], self._stage.decoders, self._stage.spec.name, now)
         ticket = Ticket(record.partition, record.offset)
         if letters:
-            window.finish(record.offset)
+            self._windows[record.partition].finish(record.offset)
             self._finished.append(Finished(ticket, letters))
             self._note(decided=True, size=len(letters[0].value))
         for one in received:
             redelivered = record.offset < self._redelivered_below[record.partition]
             self._stage.start(ticket, one.value, redelivered)
+        return letters
 
     def _gather(self) -> None:
         for one in self._stage.finished():

@@ -3,10 +3,12 @@
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
-from gregor.transport.port import Record, Session
+from gregor.stage.figures import Measured
+from gregor.stage.observer import NOBODY, Moment, Observer
+from gregor.transport.port import Record, Restores, Session
 from schemas.control import STOP_KEY
 
 _log: Final = logging.getLogger("gregor.stage")
@@ -27,7 +29,18 @@ class Loop(ABC):
         self._closes = stage
         self._stopping = threading.Event()
         self._heeds_from: int | None = None
+        self._observer: Observer = NOBODY
         self.commits = 0
+
+    @property
+    def held(self) -> bool:
+        """Whether the stage cannot finish its checkpoint at present, so that nothing is taken."""
+        return False
+
+    @property
+    @abstractmethod
+    def owned(self) -> Sequence[int]:
+        """Partitions that are at work."""
 
     @abstractmethod
     def step(self, wait: float) -> None:
@@ -47,12 +60,26 @@ class Loop(ABC):
         try:
             while not self._stopping.is_set():
                 self.step(LONGEST_WAIT_S)
+                if self._observer.turned():
+                    self._observer.saw(self._moment())
             self.checkpoint()
             self.drain()
             drain = True
         finally:
             self._session.close(drain)
             self._closes.close()
+
+    def watch(self, observer: Observer) -> None:
+        """Tell somebody how it goes, from now on."""
+        self._observer = observer
+
+    def _moment(self) -> Moment:
+        return Moment(
+            owned=self.owned,
+            restoring=self._session.restoring() if isinstance(self._session, Restores) else {},
+            held=self.held,
+            figures=self._closes.figures() if isinstance(self._closes, Measured) else {},
+        )
 
     def heed_stops(self, start: int) -> None:
         """End when ``control`` has a `stop` at this offset or later; an earlier one was meant for those who ran then."""

@@ -13,7 +13,7 @@ poll delivers again from the last commit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -174,6 +174,21 @@ class Session(Protocol):
     def close(self, drain: bool = True) -> None:
         """Leave the group at once (``drain``) or keep the place in it for a restart."""
         ...
+
+
+class Restoring(Struct, frozen=True):
+    """How far the restore of one partition is, in offsets of its changelog; all zero: it has not begun."""
+
+    first: int
+    next: int
+    end: int
+
+
+@runtime_checkable
+class Restores(Protocol):
+    """A session that has to restore partitions before it delivers their records."""
+
+    def restoring(self) -> Mapping[int, Restoring]: ...
 
 
 class LogReader(Protocol):

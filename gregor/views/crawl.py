@@ -1,6 +1,7 @@
 """All views of one crawl together, as one process folds them."""
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gregor.views.deepest import Deepest, deep_urls_of
 from gregor.views.rates import Recent, Timeline, recents, seconds_of_fetched, seconds_of_verdict
@@ -50,6 +51,18 @@ class CrawlView(Struct):
                 self.verdict(decode_verdict(value))
         except Undecodable:
             self.unreadable += 1
+
+    def copy(self) -> "CrawlView":
+        """As it is at this moment, for another thread: the values are shared and never change, what holds them is not."""
+        return CrawlView(
+            totals=self.totals,
+            servers=replace(self.servers, rows=dict(self.servers.rows)),
+            refusals=Refusals(dict(self.refusals.lines)),
+            deepest=replace(self.deepest, urls=dict(self.deepest.urls)),
+            timeline=replace(self.timeline, windows=dict(self.timeline.windows)),
+            recent=[replace(one, windows=dict(one.windows)) for one in self.recent],
+            unreadable=self.unreadable,
+        )
 
     def merge(self, other: "CrawlView") -> None:
         """Take in what another view has folded from other records."""

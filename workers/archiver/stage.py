@@ -21,7 +21,9 @@ from msgspec.structs import replace
 
 from gregor.config import Config
 from gregor.errors import CorruptState, ForeignState
+from gregor.stage.catalogue import ARCHIVED_BYTES, ARCHIVED_PAGES
 from gregor.stage.contract import NOTHING, Decode, Received, Work
+from gregor.stage.figures import NO_LABELS, Figures
 from gregor.state.packed import Mutation
 from gregor.transport.port import Assignment, Output, StageSpec, TopicPartition
 from schemas.archive import ArchiveFile, decode_archive_file
@@ -57,6 +59,9 @@ class ArchiverStage:
         self._manifest = Manifest(folder, member)
         self._tidy = Tidy(self._disk, self._manifest, config.crawl.name, member)
         self._shelves: dict[int, Shelf] = {}
+        self._pending = (0, 0)
+        self._archived = (0, 0)
+        """Pages and bytes, committed ones only, since the process began."""
 
     def note(self, where: TopicPartition) -> str:
         """What is committed beside a position."""
@@ -129,6 +134,7 @@ class ArchiverStage:
         size = 0
         for one in received:
             size += self._shelves[one.record.partition].add(one.record, one.value)
+        self._pending = (self._pending[0] + len(received), self._pending[1] + size)
         return Work(bytes=size)
 
     def tick(self, now_ms: int) -> Work:
@@ -145,6 +151,10 @@ class ArchiverStage:
 
     def counters(self) -> Mapping[int, Mapping[str, int]]:
         return {}
+
+    def figures(self) -> Figures:
+        pages, size = self._archived
+        return {ARCHIVED_PAGES: {NO_LABELS: pages}, ARCHIVED_BYTES: {NO_LABELS: size}}
 
     def prepare(self) -> Sequence[Output]:
         writes = [write for shelf in self._shelves.values() for write in shelf.writes]
@@ -166,11 +176,14 @@ class ArchiverStage:
             )
 
     def committed(self) -> None:
+        self._archived = (self._archived[0] + self._pending[0], self._archived[1] + self._pending[1])
+        self._pending = (0, 0)
         files = [file for shelf in self._shelves.values() for file in shelf.committed()]
         if not self._manifest.put(files):
             _log.warning("the list of files in %s cannot be written now and will be later", self._disk.folder)
 
     def dropped(self) -> None:
+        self._pending = (0, 0)
         for shelf in self._shelves.values():
             shelf.dropped()
 

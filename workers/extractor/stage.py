@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from gregor.config import Config
+from gregor.stage.catalogue import FILTER_LINKS, FILTER_URLS, REFUSALS
 from gregor.stage.contract import Decode, Received, Work
+from gregor.stage.figures import NO_LABELS, Figures
 from gregor.state.packed import Mutation
 from gregor.transport.port import Assignment, Output, StageSpec
 from gregor.url.fingerprint import Placement
@@ -205,6 +207,15 @@ class ExtractorStage:
 
     def counters(self) -> Mapping[int, Mapping[str, int]]:
         return {}
+
+    def figures(self) -> Figures:
+        counts = self.known.counts
+        links = {"hit": counts.hits, "store_hit": counts.store_hits, "miss": counts.sent, "nearer": counts.sent_nearer}
+        return {
+            FILTER_LINKS: {(name,): count for name, count in links.items()},
+            FILTER_URLS: {NO_LABELS: self.known.size},
+            REFUSALS: self.tally.totals.copy(),
+        }
 
     def prepare(self) -> Sequence[Output]:
         return list(self.tally.outputs(self._now_ms))

@@ -33,8 +33,8 @@ class Tally:
         self._placement = placement
         self._config_version = config_version
         self._pending: dict[tuple[str, VerdictKind, str], _Line] = {}
-        self.totals: dict[str, int] = {}
-        """By reason, committed ones only, since the process began."""
+        self.totals: dict[tuple[str, ...], int] = {}
+        """By kind and reason, committed ones only, since the process began."""
 
     def add(self, server: str, kind: VerdictKind, reason: str, count: int, example: Example) -> None:
         found = self._pending.get((server, kind, reason))
@@ -61,8 +61,8 @@ class Tally:
             yield Output("verdicts", self._placement.partition(server), server.encode(), encode(verdict))
 
     def committed(self) -> None:
-        for (_, _, reason), line in self._pending.items():
-            self.totals[reason] = self.totals.get(reason, 0) + line.count
+        for (_, kind, reason), line in self._pending.items():
+            self.totals[kind, reason] = self.totals.get((kind, reason), 0) + line.count
         self._pending.clear()
 
     def dropped(self) -> None:

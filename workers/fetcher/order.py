@@ -156,6 +156,7 @@ class OrderRun:
         self.around.memory.hold(self._running, len(page.value))
 
     def finish(self, results: Sequence[FetchResult], robots: tuple[RobotsRules, ...] = ()) -> Sequence[Output]:
+        self.around.tally.add(results)
         fetched = fetched_of(self.origin, tuple(results), self.around.placement, self.around.now_ms(), robots)
         return [fetched, *self.outputs]
 

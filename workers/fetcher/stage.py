@@ -18,7 +18,9 @@ from typing import Any, Final
 import uvloop
 
 from gregor.config import Config
+from gregor.stage.catalogue import ORDERS_IN_FLIGHT
 from gregor.stage.contract import Decode, Finished, Received, Ticket
+from gregor.stage.figures import NO_LABELS, Figures
 from gregor.transport.port import Output, StageSpec
 from gregor.url.fingerprint import Placement
 from schemas.control import Pause, decode_control
@@ -133,6 +135,10 @@ class FetcherStage:
         if self._around is not None:
             self._around.gate.heard()
         return found
+
+    def figures(self) -> Figures:
+        asked = self._around.tally.figures() if self._around is not None else {}
+        return {**asked, ORDERS_IN_FLIGHT: {NO_LABELS: self.in_flight}}
 
     def close(self) -> None:
         if self._thread is None or self._loop is None:

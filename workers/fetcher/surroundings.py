@@ -15,6 +15,7 @@ from gregor.url.fingerprint import Placement
 from schemas.schedule import FetchOrder, OrderKind
 from workers.fetcher.pace import AddressPace
 from workers.fetcher.port import Caps, FetchPort
+from workers.fetcher.tally import Tally
 
 ACCEPT: Final = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
@@ -103,6 +104,7 @@ class Surroundings:
         self.slots = asyncio.Semaphore(config.fetch.connections)
         self.addresses = AddressPace()
         self.memory = Memory(MEMORY_BYTES)
+        self.tally = Tally()
         self.gate = Gate(config.kafka.session_timeout_s / 2)
         self.crawl_paused = False
         self.paused_servers: frozenset[str] = frozenset()

@@ -5,6 +5,7 @@
     FOLDER/workers/ROLE-N/      a worker's state
     FOLDER/logs/ROLE-N.log      what it said
     FOLDER/archive/             the WARC files of all archivers
+    FOLDER/metrics.json         while it runs: where the workers' metrics are, as Prometheus' file_sd_configs reads it
 
 The same folder goes on later where it stopped: topics, positions and states are all in it.
 """
@@ -17,6 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Self
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -37,6 +39,7 @@ from gregor.transport.kafka.transport import KafkaTransport
 from gregor.url.rules import rules_of
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.errors import KafkaError
+from infra.kafka.ports import HOST, held_ports
 
 _log: Final = logging.getLogger("gregor.pipeline")
 
@@ -44,6 +47,7 @@ CONFIG: Final = "gregor.toml"
 BROKERS: Final = "kafka"
 WORKERS: Final = "workers"
 LOGS: Final = "logs"
+METRICS: Final = "metrics.json"
 STOP_PATIENCE_S: Final = 60.0
 ANSWER_PATIENCE_S: Final = 10.0
 JVM: Final = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
@@ -71,6 +75,8 @@ class LocalCluster:
         self._kafka = KafkaCluster(plan.brokers, folder / BROKERS, jvm=JVM)
         self._specs = [ROLES[role].spec for role, count in plan.workers.items() if count]
         self.members: list[Member] = []
+        self._metrics: dict[str, str] = {}
+        """Worker to the address of its metrics."""
         self._closing = ExitStack()
         self.cpu_s: dict[str, float] = {}
         """Seconds on a processor by role, as of ``note_cpu``."""
@@ -105,6 +111,7 @@ class LocalCluster:
         self._closing.callback(self.transport.close)
         remember(self.transport, config, now_ms())
         write_seeds(self.transport, self._seeds, placement_of(config), now_ms())
+        self._closing.callback((self.folder / METRICS).unlink, missing_ok=True)
         self._closing.callback(self.stop_workers)
         for role, count in self._plan.workers.items():
             for number in range(1, count + 1):
@@ -115,9 +122,20 @@ class LocalCluster:
         name = f"{role}-{number}"
         command = [sys.executable, "-m", "gregor", "--config", str(self.folder / CONFIG)]
         command += ["worker", role, "--folder", str(self.folder / WORKERS / name)]
+        with held_ports(1) as (port,):
+            command += ["--metrics-port", str(port)]
+            self._metrics[name] = f"{HOST}:{port}"
+        self._write_targets()
         member = Member(name, role, command, self.folder / LOGS / f"{name}.log")
         self.members.append(member)
         return member
+
+    def _write_targets(self) -> None:
+        """By a rename: Prometheus may read at any moment."""
+        found = [{"targets": [address], "labels": {"worker": name}} for name, address in self._metrics.items()]
+        written = self.folder / f"{METRICS}.new"
+        written.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        written.replace(self.folder / METRICS)
 
     @property
     def bootstrap(self) -> str:

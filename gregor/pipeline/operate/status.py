@@ -92,8 +92,8 @@ class Watch:
         self._at: dict[TopicPartition, int] = {}
         self._letters = 0
 
-    def status(self, now_ms: int, servers: int = 10) -> Status:
-        """As of now; ``servers``: rows of the table, at most."""
+    def status(self, now_ms: int, servers: int = 10, folded: CrawlView | None = None) -> Status:
+        """As of now; ``servers``: rows of the table, at most. ``folded``: what somebody else folds, so that no record is read for it."""
         access, reader = self._access, self._access.reader
         access.catch_up()
         stages = stages_of(reader)
@@ -101,9 +101,11 @@ class Watch:
         seen = look(reader, stages, access.partitions)
         done = seen.idle and self._still_idle(seen, stages, running)
         done = done or (running is False and _only_repetitions(reader, seen))
-        self._advance(now_ms)
+        if folded is None:
+            self._advance(now_ms)
+        self._count_letters()
         moment = _Moment(seen, held(reader), done, running, now_ms, self._letters)
-        return _status(access, self._view, moment, self._rows(servers))
+        return _status(access, folded or self._view, moment, self._rows(servers))
 
     def _still_idle(self, before: Look, stages: Sequence[StageSpec], running: bool | None) -> bool:
         if running is False:
@@ -126,7 +128,6 @@ class Watch:
                 for record in reader.read(topic, partition, start, end) if start < end else ():
                     self._view.record(topic, record.value)
                 self._at[at] = max(start, end)
-        self._count_letters()
 
     def _count_letters(self) -> None:
         """A letter is put back once, so that the difference of both is what is left."""

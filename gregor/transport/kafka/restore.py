@@ -25,7 +25,7 @@ from gregor.state.options import SharedMemory
 from gregor.state.replay import Identity, Replica, Standing
 from gregor.state.store import StateSpec, Store
 from gregor.transport.kafka.questions import FINAL
-from gregor.transport.port import Assignment, Position
+from gregor.transport.port import Assignment, Position, Restoring
 
 _log: Final = logging.getLogger("gregor.kafka.restore")
 
@@ -74,6 +74,7 @@ class Arrival:
         self._patience_s = patience_s
         self._give_up = float("inf")
         self._not_before = 0.0
+        self._first = 0
         self._next = 0
         self._end = 0
         self._restorer: Consumer | None = None
@@ -99,6 +100,10 @@ class Arrival:
                 remedy="see whether a transaction hangs (the topic's last stable offset does not move)",
             )
         return self.phase is Phase.READY
+
+    @property
+    def progress(self) -> Restoring:
+        return Restoring(self._first, self._next, self._end)
 
     def assignment(self) -> Assignment:
         replica = self.replica
@@ -154,7 +159,7 @@ class Arrival:
         first = max(start, self.replica.applied)
         _log.info("restoring partition %d from offset %d to %d", self.partition, first, self._end)
         self.phase = Phase.REPLAYING
-        self._next = first
+        self._first = self._next = first
         if first < self._end:
             restorer.assign([ck.TopicPartition(changelog.topic, self.partition, first)])
             self._restorer = restorer

@@ -33,6 +33,7 @@ from gregor.transport.port import (
     Event,
     Position,
     Record,
+    Restoring,
     Revoked,
     StageSpec,
     TopicPartition,
@@ -124,6 +125,9 @@ class KafkaSession:
 
     def resume(self, partitions: Sequence[TopicPartition]) -> None:
         self._consumer.resume(self._kafka_partitions(partitions))
+
+    def restoring(self) -> Mapping[int, Restoring]:
+        return {partition: one.progress for partition, one in self._arriving.items()}
 
     def close(self, drain: bool = True) -> None:
         """A static member keeps its place until the session time-out, whatever ``drain`` says; its transactions end at once."""
@@ -278,6 +282,8 @@ class KafkaSession:
         self._consumer.incremental_assign(
             [ck.TopicPartition(self._inputs[name], partition, at.offset) for name, at in arrival.positions.items()]
         )
+        starts = ", ".join(f"{name} at {at.offset} of {arrival.ends[name]}" for name, at in arrival.positions.items())
+        _log.info("partition %d begins: %s", partition, starts)
         return {partition: arrival.assignment()}
 
     def _consume(self, max_records: int, max_bytes: int, wait: float) -> list[Message]:

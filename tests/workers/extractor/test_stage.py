@@ -76,7 +76,7 @@ def test_what_was_dropped_is_sent_again_and_its_verdicts_too(tmp_path: Path) -> 
         stage.stage.dropped()
         assert stage.page(body).urls() == ["http://h.example/a"]
         assert stage.commit().verdicts() == {"scope-host": 1}
-        assert stage.stage.tally.totals == {"scope-host": 1}
+        assert stage.stage.tally.totals == {("refused", "scope-host"): 1}
 
 
 def test_everything_refused_has_a_verdict_with_its_exact_count(tmp_path: Path) -> None:
