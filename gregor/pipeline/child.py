@@ -1,4 +1,4 @@
-"""The process of one stage of an embedded crawl: what it is to do comes through its socket, and so does the log.
+"""The process of an extractor of an embedded crawl: what it is to do comes through its socket, and so does the log.
 
 Run by children.py as `python -m gregor.pipeline.child DESCRIPTOR`.
 """
@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from gregor.config import Config
 from gregor.errors import GregorError, no_room
-from gregor.pipeline.extracting import Scratch, placement_of
-from gregor.pipeline.stages import ROLES
+from gregor.pipeline.extracting import Scratch, extractor, placement_of
 from gregor.stage.running import Loop
 from gregor.transport.embedded.remote.session import RemoteSession
 
@@ -26,7 +25,6 @@ _PR_SET_PDEATHSIG: Final = 1
 class Setup(Struct, frozen=True, kw_only=True):
     """The first thing that a child reads, as one line of JSON."""
 
-    role: str
     member: str
     scratch: str
     """Folder for what the stage can do without; it lives and dies with the log."""
@@ -44,7 +42,7 @@ def main(descriptor: int) -> None:
     session = RemoteSession(connection, setup.member, lambda: loops[0].stop(), read_ahead=True)
     scratch = Scratch(Path(setup.scratch), home=Path(setup.scratch), lasting=True)
     try:
-        loops.append(ROLES[setup.role].make(setup.config, placement_of(setup.config), session, scratch))
+        loops.append(extractor(setup.config, placement_of(setup.config), session, scratch))
         loops[0].run()
     except Exception as error:
         told = error if isinstance(error, GregorError) else no_room(scratch.folder, error)

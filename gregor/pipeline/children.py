@@ -1,4 +1,4 @@
-"""Stages of an embedded crawl that run in processes of their own, watched and started again when they die."""
+"""Extractors of an embedded crawl in processes of their own, watched and started again when they die."""
 
 import logging
 import signal
@@ -27,30 +27,35 @@ WINDOW_S: Final = 60.0
 
 
 class Child:
-    """One stage in one process after another; ``run`` is for a thread of its own and returns when the stage has ended as asked.
+    """An extractor in one process after another, the first of which starts at once: while it does, the log can be opened.
 
-    A process that dies leaves its group, what it had not committed never happened, and the next one goes on from there.
+    ``run`` is for a thread of its own and returns when the stage has ended as asked. A process that dies leaves its group, what it had
+    not committed never happened, and the next one goes on from there.
     """
 
-    def __init__(self, role: str, config: Config, scratch: Path, open_session: Callable[[], Session]) -> None:
-        self._role = role
+    def __init__(self, config: Config, scratch: Path) -> None:
         self._config = config
         self._scratch = scratch
-        self._open = open_session
         self._stopping = threading.Event()
         self._service: Service | None = None
         self._deaths: list[float] = []
+        self._process: _Process | None = _Process()
+        self.ready = threading.Event()
+        """Set once the stage has asked for its first records."""
 
-    def run(self) -> None:
-        while (code := self._live()) is not None:
-            now = time.monotonic()
-            self._deaths = [at for at in self._deaths if now - at < WINDOW_S] + [now]
-            if len(self._deaths) > MOST_DEATHS:
-                raise GregorError(
-                    f"the {self._role}'s process died {len(self._deaths)} times within {WINDOW_S:g} s, last with {code}",
-                    exit_code=EXIT_ENVIRONMENT,
-                    remedy="see whether the machine has run out of memory" if code == -signal.SIGKILL else "",
-                )
+    def run(self, open_session: Callable[[], Session]) -> None:
+        try:
+            while (code := self._live(open_session())) is not None:
+                now = time.monotonic()
+                self._deaths = [at for at in self._deaths if now - at < WINDOW_S] + [now]
+                if len(self._deaths) > MOST_DEATHS:
+                    raise GregorError(
+                        f"the extractor's process died {len(self._deaths)} times within {WINDOW_S:g} s, last with {code}",
+                        exit_code=EXIT_ENVIRONMENT,
+                        remedy="see whether the machine has run out of memory" if code == -signal.SIGKILL else "",
+                    )
+        finally:
+            self.ready.set()
 
     def stop(self) -> None:
         """From any thread."""
@@ -58,30 +63,47 @@ class Child:
         if self._service is not None:
             self._service.stop()
 
-    def _live(self) -> int | None:
+    def close(self) -> None:
+        """End a process that was started and never run."""
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+    def _live(self, session: Session) -> int | None:
         """One process from its start to its end; None: it ended as asked, otherwise its exit code."""
-        ours, theirs = socket.socketpair()
-        session = self._open()
-        service = self._service = Service(session, ours)
+        process, self._process = self._process or _Process(), None
+        service = self._service = Service(session, process.connection, self.ready.set)
         if self._stopping.is_set():
             service.stop()
-        setup = Setup(
-            role=self._role, member=session.member, scratch=str(self._scratch / session.member), config=self._config
-        )
-        command = [sys.executable, "-m", "gregor.pipeline.child", str(theirs.fileno())]
-        with theirs:
-            # A session of its own: a terminal's Ctrl-C is for this process alone.
-            process = subprocess.Popen(
-                command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, start_new_session=True
-            )
-        with suppress(ConnectionError):
-            # One that dies before it has read this is found to be dead by the service.
-            ours.sendall(msgspec.json.encode(setup) + b"\n")
+        process.begin(Setup(member=session.member, scratch=str(self._scratch / session.member), config=self._config))
         service.run()
-        code = process.wait()
+        code = process.end()
         if service.failure is not None:
             raise service.failure
         if service.finished:
             return None
-        _log.warning("the %s's process ended with %d; its work goes on in a new one", self._role, code)
+        _log.warning("the extractor's process ended with %d; its work goes on in a new one", code)
         return code
+
+
+class _Process:
+    """Started, and waiting to be told what to do."""
+
+    def __init__(self) -> None:
+        self.connection, theirs = socket.socketpair()
+        command = [sys.executable, "-m", "gregor.pipeline.child", str(theirs.fileno())]
+        with theirs:
+            # A session of its own: a terminal's Ctrl-C is for this process alone.
+            self._process = subprocess.Popen(
+                command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, start_new_session=True
+            )
+
+    def begin(self, setup: Setup) -> None:
+        with suppress(ConnectionError):
+            # One that dies before it has read this is found to be dead by the service.
+            self.connection.sendall(msgspec.json.encode(setup) + b"\n")
+
+    def end(self) -> int:
+        """Its exit code, once it has seen that nobody is there any more."""
+        self.connection.close()
+        return self._process.wait()

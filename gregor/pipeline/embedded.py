@@ -13,7 +13,7 @@ from gregor.config import Config
 from gregor.errors import ForeignState, UsageError
 from gregor.pipeline.children import Child
 from gregor.pipeline.cpu import cpu_by_thread, cpu_of_children
-from gregor.pipeline.extracting import Scratch, placement_of
+from gregor.pipeline.extracting import EXTRACTOR, Scratch, placement_of
 from gregor.pipeline.operate.access import LOG
 from gregor.pipeline.operate.mailbox import deliver
 from gregor.pipeline.operate.remembered import remember
@@ -24,6 +24,7 @@ from gregor.stage.loop import now_ms
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.embedded.settings import EmbeddedSettings
 from gregor.transport.embedded.transport import EmbeddedTransport
+from gregor.transport.port import Session
 from gregor.url.rules import rules_of
 from schemas.fetched import decode_fetched
 
@@ -31,8 +32,6 @@ _log: Final = logging.getLogger("gregor.pipeline")
 
 LOOK_EVERY_S: Final = 0.2
 SETTLE_EVERY_S: Final = 0.02
-IN_PROCESSES: Final = ("extractor",)
-"""Stages whose work is worth a process of its own: reading pages."""
 
 
 class Runs(Protocol):
@@ -41,6 +40,20 @@ class Runs(Protocol):
     def run(self) -> None: ...
 
     def stop(self) -> None: ...
+
+
+class _Elsewhere:
+    """An extractor in a process of its own."""
+
+    def __init__(self, child: Child, open_session: Callable[[], Session]) -> None:
+        self._child = child
+        self._open = open_session
+
+    def run(self) -> None:
+        self._child.run(self._open)
+
+    def stop(self) -> None:
+        self._child.stop()
 
 
 class EmbeddedCrawl:
@@ -55,25 +68,37 @@ class EmbeddedCrawl:
         self._specs = [role.spec for role in self._roles.values()]
         _require_ours(folder)
         self._seeds = parse_seeds(config.crawl.seeds, rules_of(config.url))
-        memory = SharedMemory(StoreOptions.of(config.state))
-        settings = EmbeddedSettings(crawl=config.crawl.name, partitions=config.partitions.partitions)
-        self.transport = EmbeddedTransport.at(self._log, settings, memory, self._specs)
+        self._scratch = Scratch(self._log / "scratch", home=folder, lasting=True)
+        self._children = [Child(config, self._scratch.folder) for _ in range(config.crawl.processes)]
+        try:
+            self.transport = self._opened()
+        except BaseException:
+            self._end_children()
+            raise
         self._failure: BaseException | None = None
         self.cpu_s: dict[str, float] = {}
         """Processor time by stage, once ``run`` has ended."""
         self.silent: dict[str, str] = {}
         """If ``run`` ended because no server of the seeds answered: each of them, and what happened instead."""
 
+    def _opened(self) -> EmbeddedTransport:
+        memory = SharedMemory(StoreOptions.of(self._config.state))
+        settings = EmbeddedSettings(crawl=self._config.crawl.name, partitions=self._config.partitions.partitions)
+        return EmbeddedTransport.at(self._log, settings, memory, self._specs)
+
     def run(self, watch: Callable[[Look], None] = lambda _: None, stop: threading.Event | None = None) -> Look:
         """Until done, or until ``stop`` is set; raises what a stage raised."""
         self._begun = self._ends_of_fetched()
         remember(self.transport, self._config, now_ms())
-        self.transport.append(seed_outputs(self._seeds, self._placement, now_ms()))
         stages = self._stages()
         threads = [threading.Thread(target=self._guarded, args=(stage, stages), name=name) for name, stage in stages]
         for thread in threads:
             thread.start()
         try:
+            for child in self._children:
+                # A page that nobody can read yet would only wait.
+                child.ready.wait()
+            self.transport.append(seed_outputs(self._seeds, self._placement, now_ms()))
             seen = self._until_done(threads, watch, stop or threading.Event())
             if seen.idle:
                 self._hear_last_words(stages, threads)
@@ -90,15 +115,13 @@ class EmbeddedCrawl:
 
     def _stages(self) -> list[tuple[str, Runs]]:
         """Every stage by name, each to be run by a thread."""
-        scratch = Scratch(self._log / "scratch", home=self._folder, lasting=True)
         made: list[tuple[str, Runs]] = []
         for name, role in self._roles.items():
-            processes = self._config.crawl.processes if name in IN_PROCESSES else 0
             open_session = partial(self.transport.open, role.spec)
-            made += [(name, Child(name, self._config, scratch.folder, open_session)) for _ in range(processes)]
-            if not processes:
-                loop = role.make(self._config, self._placement, open_session(), scratch)
-                made.append((name, loop))
+            if name == EXTRACTOR.name and self._children:
+                made += [(name, _Elsewhere(child, open_session)) for child in self._children]
+            else:
+                made.append((name, role.make(self._config, self._placement, open_session(), self._scratch)))
         return made
 
     def _until_done(
@@ -119,7 +142,7 @@ class EmbeddedCrawl:
     def _hear_last_words(self, stages: Sequence[tuple[str, Runs]], threads: Sequence[threading.Thread]) -> None:
         """Who reads pages leaves first, with its last counts for the frontier: a crawl that is done has everything passed."""
         self.cpu_s = cpu_by_thread()
-        leaving = [index for index, (name, _) in enumerate(stages) if name in IN_PROCESSES]
+        leaving = [index for index, (name, _) in enumerate(stages) if name == EXTRACTOR.name]
         for index in leaving:
             stages[index][1].stop()
         for index in leaving:
@@ -159,7 +182,12 @@ class EmbeddedCrawl:
                 other.stop()
 
     def close(self) -> None:
+        self._end_children()
         self.transport.close()
+
+    def _end_children(self) -> None:
+        for child in self._children:
+            child.close()
 
 
 def _require_ours(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from collections.abc import Callable
 
 from gregor.errors import GregorError, TransportError
 from gregor.transport.embedded.remote.wire import (
@@ -25,8 +26,10 @@ class Service:
     """One session, served until the stage closes it or its process is gone; then the group is left, and what was not committed never
     happened."""
 
-    def __init__(self, session: Session, connection: socket.socket) -> None:
+    def __init__(self, session: Session, connection: socket.socket, asked: Callable[[], None] = lambda: None) -> None:
+        """``asked`` is told of every question."""
         self._session = session
+        self._asked = asked
         self._frames = Frames(connection)
         self._stopping = threading.Event()
         self.finished = False
@@ -36,6 +39,7 @@ class Service:
     def run(self) -> None:
         try:
             while (question := self._frames.question()) is not None:
+                self._asked()
                 try:
                     self._frames.send(self._answer(question))
                 except ConnectionError:
