@@ -351,10 +351,10 @@ class Extract(Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=256,
-            description="Processes that read pages beside the stage's own. 0: links are read in the stage itself, and [[item]] rules "
-            "in one process of their own.",
+            description="Processes that help the stage with pages of 64 KiB and more, started when the first of them comes. [[item]] "
+            "rules have at least one process of their own.",
         ),
-    ] = 0
+    ] = 1
     time_limit_s: Annotated[
         float,
         Meta(gt=0, le=600, description="Seconds that the [[item]] rules of one page may take before they are stopped."),

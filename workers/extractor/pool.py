@@ -38,13 +38,23 @@ class Crashed(msgspec.Struct, frozen=True):
 
 
 class Pool:
-    """``size`` processes, started when they are first needed."""
+    """``size`` processes for each thread that has tasks, started when they are first needed."""
 
     def __init__(self, size: int, config: Config) -> None:
         self._setup = msgspec.json.encode(config)
         self._limit_s = config.extract.time_limit_s
         self._size = size
         self._idle: list[_Child] = []
+        self._starting: list[_Child] = []
+
+    def ready(self, wanted: int) -> int:
+        """How many processes are idle. Those that are missing are started, and nobody waits for them."""
+        there = [child for child in self._starting if child.is_ready()]
+        self._starting = [child for child in self._starting if child not in there]
+        self._idle += there
+        for _ in range(wanted - len(self._idle) - len(self._starting)):
+            self._starting.append(_Child(self._setup))
+        return len(self._idle)
 
     def run(self, tasks: Sequence[Task], answer: type[T]) -> list[T | TimedOut | Crashed]:
         """The answers to all tasks, in their order."""
@@ -54,7 +64,7 @@ class Pool:
         busy: dict[int, tuple[_Child, int, float]] = {}
         while waiting or busy:
             while waiting and len(busy) < self._size:
-                child = self._idle.pop() if self._idle else _Child(self._setup)
+                child = self._child()
                 number = waiting.popleft()
                 child.send(encode(tasks[number]))
                 busy[child.descriptor] = (child, number, time.monotonic() + self._limit_s)
@@ -74,6 +84,14 @@ class Pool:
                 del busy[descriptor]
         return answers
 
+    def _child(self) -> "_Child":
+        try:
+            return self._idle.pop()
+        except IndexError:
+            child = _Child(self._setup)
+        child.wait_until_ready()
+        return child
+
     def _ready(self, busy: dict[int, tuple["_Child", int, float]]) -> list[int]:
         """Children with something to read, and those whose time is over."""
         next_deadline = min(deadline for _, _, deadline in busy.values())
@@ -85,9 +103,10 @@ class Pool:
         return [one for one, (_, _, deadline) in busy.items() if one in heard or now >= deadline]
 
     def close(self) -> None:
-        for child in self._idle:
+        for child in (*self._idle, *self._starting):
             child.kill()
         self._idle.clear()
+        self._starting.clear()
 
 
 class _Child:
@@ -103,18 +122,24 @@ class _Child:
         os.set_blocking(self.descriptor, False)
         self._buffer = bytearray()
         self.ended = False
+        self._give_up = time.monotonic() + START_TIMEOUT_S
         self.send(setup)
-        self._wait_until_ready()
 
-    def _wait_until_ready(self) -> None:
-        poll = select.poll()
-        poll.register(self.descriptor, select.POLLIN | select.POLLHUP)
-        give_up = time.monotonic() + START_TIMEOUT_S
-        while (frame := self.receive()) is None and not self.ended and time.monotonic() < give_up:
-            poll.poll(1000)
+    def is_ready(self) -> bool:
+        """Whether it can take its first task. Raises when it never will."""
+        frame = self.receive()
+        if frame is None and not self.ended and time.monotonic() < self._give_up:
+            return False
         if frame != READY:
             code = self.kill()
             raise RuntimeError(f"a process that reads pages did not start (exit code {code}); its error is above")
+        return True
+
+    def wait_until_ready(self) -> None:
+        poll = select.poll()
+        poll.register(self.descriptor, select.POLLIN | select.POLLHUP)
+        while not self.is_ready():
+            poll.poll(1000)
 
     def send(self, data: bytes) -> None:
         try:

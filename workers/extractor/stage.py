@@ -36,6 +36,7 @@ from workers.extractor.patterns import any_of
 from workers.extractor.pool import Crashed, Pool, TimedOut
 from workers.extractor.reading import Reading, ReadSettings, read
 from workers.extractor.scope import Scope
+from workers.extractor.sharing import share
 from workers.extractor.tally import Example, Tally
 
 _log: Final = logging.getLogger("gregor.extractor")
@@ -118,11 +119,7 @@ class ExtractorStage:
 
     def _readings(self, received: Sequence[Received]) -> Iterator[tuple[Received, Reading | None, Taken]]:
         """What each page holds; None when its process did not live to tell."""
-        readings: Sequence[Reading | TimedOut | Crashed]
-        if self._pool is not None and self._config.extract.processes:
-            readings = self._pool.run([_task("reading", one) for one in received], Reading)
-        else:
-            readings = [read(one.value, one.record.value or b"", self._settings) for one in received]
+        readings = self._read(received)
         with_items = [
             number
             for number, (one, reading) in enumerate(zip(received, readings, strict=True))
@@ -142,6 +139,24 @@ class ExtractorStage:
             else:
                 self._stopped(one.value, "links", reading)
                 yield one, None, _NOTHING_TAKEN
+
+    def _read(self, received: Sequence[Received]) -> Sequence[Reading | TimedOut | Crashed]:
+        def here(number: int) -> Reading:
+            one = received[number]
+            return read(one.value, one.record.value or b"", self._settings)
+
+        def elsewhere(number: int) -> Reading | TimedOut | Crashed:
+            assert self._pool is not None
+            (answer,) = self._pool.run([_task("reading", received[number])], Reading)
+            return answer
+
+        sizes = [len(one.record.value or b"") for one in received]
+        return share(sizes, here, elsewhere, self.helpers)
+
+    def helpers(self) -> int:
+        """Processes that could read a large page now."""
+        wanted = self._config.extract.processes
+        return min(wanted, self._pool.ready(wanted)) if self._pool is not None and wanted else 0
 
     def _wants_items(self, facts: PageFacts, reading: Reading) -> bool:
         answered = facts.kind == "pages" and 200 <= facts.status < 300

@@ -1,6 +1,6 @@
 """An extractor stage without a log: pages in, decoded records out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,25 @@ class Staged:
         headers: tuple[tuple[str, str], ...] = (HTML,),
         **facts: Any,
     ) -> "Staged":
+        return self._process([self._received(body, url=url, status=status, headers=headers, **facts)])
+
+    def pages(self, bodies: Sequence[str]) -> "Staged":
+        """All in one batch, each under a URL of its own."""
+        return self._process([self._received(body, url=f"{SEED}p{n}") for n, body in enumerate(bodies)])
+
+    def _process(self, received: list[Received]) -> "Staged":
+        self._outputs += self.stage.process(received, 1000).outputs
+        return self
+
+    def _received(
+        self,
+        body: bytes | str,
+        *,
+        url: str,
+        status: int = 200,
+        headers: tuple[tuple[str, str], ...] = (HTML,),
+        **facts: Any,
+    ) -> Received:
         scheme, _, rest = url.partition("://")
         server, _, path = rest.partition("/")
         self._offset += 1
@@ -53,8 +72,7 @@ class Staged:
         )
         value = body.encode() if isinstance(body, str) else body
         record = Record("pages", 0, self._offset - 1, server.encode(), value, encode(page), 0)
-        self._outputs += self.stage.process([Received(record, decode_facts(record.header))], 1000).outputs
-        return self
+        return Received(record, decode_facts(record.header))
 
     def commit(self) -> "Staged":
         self._outputs += self.stage.prepare()

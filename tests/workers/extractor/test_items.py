@@ -118,14 +118,3 @@ def test_items_of_one_page_are_capped(tmp_path: Path) -> None:
         stage.page(PAGE)
         assert len(stage.items()) == 10_000
         assert stage.commit().verdicts()["item-too-many"] == 1
-
-
-def test_several_processes_give_the_same_as_none(tmp_path: Path) -> None:
-    bodies = [f"<title>{n}</title><a href=/{n}>x</a><a href=/{n + 1}>x</a>" for n in range(30)]
-    results = []
-    for processes in (0, 2):
-        with staged(tmp_path, f'extract.processes = {processes}\nextract.page_facts = ["title"]') as stage:
-            for number, body in enumerate(bodies):
-                stage.page(body, url=f"http://h.example/p{number}")
-            results.append((stage.discovered(), [item.fields for item in stage.items()]))
-    assert results[0] == results[1]
