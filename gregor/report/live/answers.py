@@ -147,14 +147,19 @@ def overview_of(
 
 def rates_of(view: CrawlView, span: Span, now_ms: int) -> TimelineLines:
     """Whole windows up to now, also those in which nothing happened; of the whole crawl, those from its first to its last."""
-    return timeline_of(view) if span == "all" else _recent(view.recent[SPANS[span]], now_ms)
+    if span == "all":
+        return timeline_of(view)
+    return _recent(view.recent[SPANS[span]], view.timeline.first_ms, now_ms)
 
 
-def _recent(recent: Recent, now_ms: int) -> TimelineLines:
-    end = now_ms - now_ms % recent.width_ms
-    starts = range(end - recent.keep * recent.width_ms, end, recent.width_ms)
+def _recent(recent: Recent, first_ms: int, now_ms: int) -> TimelineLines:
+    """From the crawl's first moment on, if it is within; then at least a fifth of the span, so that columns are not too wide."""
+    width = recent.width_ms
+    end = now_ms - now_ms % width
+    begun = min(first_ms - first_ms % width, end - recent.keep // 5 * width)
+    starts = range(max(begun, end - recent.keep * width), end, width)
     return TimelineLines(
-        width_s=recent.width_ms // 1000,
+        width_s=width // 1000,
         windows=tuple(window_line(start, recent.windows.get(start, Window())) for start in starts),
     )
 
