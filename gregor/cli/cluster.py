@@ -45,6 +45,10 @@ LOOK_EVERY_S = 1.0
 @click.option("--fetchers", type=click.IntRange(min=1), default=1, show_default=True, help="Fetcher workers.")
 @click.option("--extractors", type=click.IntRange(min=1), default=1, show_default=True, help="Extractor workers.")
 @click.option("--archivers", type=click.IntRange(min=0), default=1, show_default=True, help="Archiver workers.")
+@click.option(
+    "--views/--no-views", default=True, show_default=True, help="Show the crawl in the browser while it runs."
+)
+@click.option("--ui", is_flag=True, help="Show Kafka's topics and groups in the browser, too.")
 @click.option("--list", "list_only", is_flag=True, help="Fetch the seeds alone, follow no links.")
 @click.option("--recrawl", type=float, metavar="HOURS", help="Fetch every page again after so many hours.")
 @with_cluster_settings
@@ -63,6 +67,7 @@ def cluster(settings: Settings, /, urls: tuple[str, ...], output: Path | None, d
     Examples:
       gregor cluster --demo                        a bundled site, to its end
       gregor cluster --demo --brokers 3 --fetchers 2 --extractors 2
+      gregor cluster --demo --keep --ui            stays, with a Kafka UI beside the crawl's own page
       gregor cluster --keep -o docs --contact mailto:me@example.com https://docs.example.com/
 
     \b
@@ -126,7 +131,7 @@ def _run(config: Config, output: Path, chosen: dict[str, Any]) -> None:
         for role in ("frontier", "fetcher", "extractor", "archiver")
         if role != "archiver" or config.archive.enabled
     }
-    plan = Plan(brokers=int(chosen["brokers"]), workers=workers)
+    plan = Plan(brokers=int(chosen["brokers"]), workers=workers, views=chosen["views"], ui=chosen["ui"])
     with interruptible() as stop:
         watching = Watching(config.crawl.max_pages, as_json)
         with LocalCluster(config, output, plan) as job:
@@ -165,6 +170,10 @@ def _greet(job: LocalCluster) -> None:
     click.echo(f"Kafka answers at {job.bootstrap}; crawl {job.config.crawl.name}.")
     members = ", ".join(f"{member.name} ({member.pid})" for member in job.members)
     click.echo(f"Workers and their processes: {members}. What they say: {job.folder / LOGS}.")
+    if job.views is not None:
+        click.echo(f"Watch the crawl in the browser: {job.views.address}")
+    if job.ui is not None:
+        click.echo(f"Look at the topics in the browser: {job.ui.address}")
     click.echo(f"Where their metrics are: {job.folder / METRICS}, for file_sd_configs of Prometheus.")
     click.echo(
         f"Look after it with: gregor --config {job.folder / CONFIG} status | explain URL | pause | seed URL | stop"

@@ -48,7 +48,8 @@ class Recorder:
         self._records: Counter[str] = Counter()
         self._dead: Counter[str] = Counter()
         self._outputs: Counter[str] = Counter()
-        self._failed: Counter[str] = Counter()
+        # A total is shown as 0 before it first grows: a growth from nothing is none to Prometheus.
+        self._failed: Counter[str] = Counter(Aborted=0, Fenced=0, UnknownOutcome=0)
         self._rebalances: Counter[str] = Counter(changed=0, lost=0)
         self._urls = 0
         self._bytes = 0
@@ -104,6 +105,9 @@ class Recorder:
     def assigned(self, partition: int, assignment: Assignment) -> None:
         came = {TopicPartition(topic, partition): at.offset for topic, at in assignment.positions.items()}
         self.positions = {**self.positions, **came}
+        for topic in assignment.positions:
+            self._records[topic] += 0
+            self._dead[topic] += 0
         self._events.begin(partition, assignment.counters)
 
     def revoked(self, partitions: frozenset[int], lost: bool) -> None:

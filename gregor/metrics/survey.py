@@ -29,9 +29,14 @@ class Survey:
     """Of the partitions in ``positions``; ``start``, then ``figures`` from any thread, ``close``."""
 
     def __init__(
-        self, clients: Clients, stage: StageSpec, positions: Callable[[], Mapping[TopicPartition, int]]
+        self,
+        clients: Clients,
+        stage: StageSpec,
+        positions: Callable[[], Mapping[TopicPartition, int]],
+        every_s: float = EVERY_S,
     ) -> None:
         self._clients = clients
+        self._every_s = every_s
         self._positions = positions
         self._topics = {name: clients.names.topic(name) for name in (*stage.inputs, stage.changelog) if name}
         self._changelog = stage.changelog
@@ -57,7 +62,7 @@ class Survey:
             except (KafkaException, TimeoutError) as error:
                 # What was known stays shown, with its age beside it.
                 _log.info("the brokers did not answer about lag: %s", error)
-            self._ending.wait(EVERY_S)
+            self._ending.wait(self._every_s)
 
     def _look(self, admin: AdminClient) -> Figures:
         positions = self._positions()

@@ -7,11 +7,11 @@ from schemas.verdicts import Verdict
 
 NOT_ASKED: Final = frozenset({"expired", "cancelled"})
 """No request was made."""
-_FINE: Final = frozenset({"ok", "not-modified", "redirect", "type-refused"})
+FINE: Final = frozenset({"ok", "not-modified", "redirect", "type-refused"})
 
 
 def is_error(result: FetchResult) -> bool:
-    return result.outcome not in _FINE and result.outcome not in NOT_ASKED
+    return result.outcome not in FINE and result.outcome not in NOT_ASKED
 
 
 def status_class(status: int) -> str:

@@ -3,10 +3,8 @@
 pywb needs older versions of several libraries than gregor does, so that the two do not live in one environment.
 """
 
-import shutil
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from gregor.errors import EXIT_ENVIRONMENT, GregorError
-from infra.kafka.jars import cache_folder
+from infra.environment import programs_of, run
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
@@ -25,20 +23,12 @@ _PATIENCE_S: Final = 120.0
 
 def pywb() -> Path:
     """The folder of pywb's programs."""
-    lock = HERE / "requirements.lock"
-    home = cache_folder() / "pywb"
-    stamp, programs = home / "installed", home / "bin"
-    if not stamp.exists() or stamp.read_bytes() != lock.read_bytes():
-        shutil.rmtree(home, ignore_errors=True)
-        _run(sys.executable, "-m", "venv", home)
-        _run(programs / "pip", "install", "--quiet", "--require-hashes", "-r", lock)
-        stamp.write_bytes(lock.read_bytes())
-    return programs
+    return programs_of("pywb", HERE / "requirements.lock")
 
 
 def chromium() -> str:
     """The browser's program."""
-    _run(ROOT / "infra" / "need.sh", "chromium")
+    run(ROOT / "infra" / "need.sh", "chromium")
     return "chromium"
 
 
@@ -94,9 +84,3 @@ def _wait(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
                     f"pywb did not start: {log.read_text()[-2000:]}", exit_code=EXIT_ENVIRONMENT
                 ) from None
             time.sleep(0.1)
-
-
-def _run(*command: str | Path) -> None:
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise GregorError(f"{command[0]} failed: {(done.stderr or done.stdout)[-2000:]}", exit_code=EXIT_ENVIRONMENT)

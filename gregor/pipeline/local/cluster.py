@@ -3,7 +3,7 @@
     FOLDER/gregor.toml          the configuration of its workers, for every other command: `gregor --config FOLDER/gregor.toml status`
     FOLDER/kafka/               the brokers' data
     FOLDER/workers/ROLE-N/      a worker's state
-    FOLDER/logs/ROLE-N.log      what it said
+    FOLDER/logs/ROLE-N.log      what it said; views.log and ui.log: those who show it
     FOLDER/archive/             the WARC files of all archivers
     FOLDER/metrics.json         while it runs: where the workers' metrics are, as Prometheus' file_sd_configs reads it
 
@@ -26,6 +26,7 @@ from gregor.config import Config
 from gregor.config.text import as_toml
 from gregor.errors import EXIT_ENVIRONMENT, BrokerUnreachable, ForeignState, GregorError, TransportError
 from gregor.pipeline.extracting import placement_of
+from gregor.pipeline.local.attendant import Attendant
 from gregor.pipeline.local.member import Member, cpu_of
 from gregor.pipeline.operate.remembered import remember
 from gregor.pipeline.progress import Look, look
@@ -38,8 +39,9 @@ from gregor.transport.kafka.topics import create
 from gregor.transport.kafka.transport import KafkaTransport
 from gregor.url.rules import rules_of
 from infra.kafka.cluster import KafkaCluster
-from infra.kafka.errors import KafkaError
+from infra.kafka.errors import KafkaError, PortTaken
 from infra.kafka.ports import HOST, held_ports
+from infra.ui import kafka_ui
 
 _log: Final = logging.getLogger("gregor.pipeline")
 
@@ -59,6 +61,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     brokers: int = 1
     workers: Mapping[str, int]
     """Role to processes; a role that is missing has none."""
+    views: bool = False
+    """Whether a views worker shows the crawl."""
+    ui: bool = False
+    """Whether a Kafka UI shows the topics."""
 
 
 class LocalCluster:
@@ -75,6 +81,8 @@ class LocalCluster:
         self._kafka = KafkaCluster(plan.brokers, folder / BROKERS, jvm=JVM)
         self._specs = [ROLES[role].spec for role, count in plan.workers.items() if count]
         self.members: list[Member] = []
+        self.views: Attendant | None = None
+        self.ui: Attendant | None = None
         self._metrics: dict[str, str] = {}
         """Worker to the address of its metrics."""
         self._closing = ExitStack()
@@ -116,12 +124,15 @@ class LocalCluster:
         for role, count in self._plan.workers.items():
             for number in range(1, count + 1):
                 self.add(role, number)
+        if self._plan.views:
+            self._show_views()
+        if self._plan.ui:
+            self._show_topics()
 
     def add(self, role: str, number: int) -> Member:
         """Start one more worker; the same number has the same folder and therefore is the same member of its group."""
         name = f"{role}-{number}"
-        command = [sys.executable, "-m", "gregor", "--config", str(self.folder / CONFIG)]
-        command += ["worker", role, "--folder", str(self.folder / WORKERS / name)]
+        command = [*self._gregor(), "worker", role, "--folder", str(self.folder / WORKERS / name)]
         with held_ports(1) as (port,):
             command += ["--metrics-port", str(port)]
             self._metrics[name] = f"{HOST}:{port}"
@@ -129,6 +140,26 @@ class LocalCluster:
         member = Member(name, role, command, self.folder / LOGS / f"{name}.log")
         self.members.append(member)
         return member
+
+    def _gregor(self) -> list[str]:
+        return [sys.executable, "-m", "gregor", "--config", str(self.folder / CONFIG)]
+
+    def _show_views(self) -> None:
+        # Without a folder of its own: it keeps nothing, and explains URLs by a frontier's state.
+        at = self.config.views
+        host = f"[{at.host}]" if ":" in at.host else at.host
+        self.views = Attendant(
+            "views", f"http://{host}:{at.port}/", [*self._gregor(), "worker", "views"], self.folder / LOGS / "views.log"
+        )
+
+    def _show_topics(self) -> None:
+        with held_ports(1) as (port,):
+            command = kafka_ui(self.bootstrap, HOST, port)
+        self.ui = Attendant("ui", f"http://{HOST}:{port}/", command, self.folder / LOGS / "ui.log")
+
+    @property
+    def attendants(self) -> list[Attendant]:
+        return [one for one in (self.views, self.ui) if one is not None]
 
     def _write_targets(self) -> None:
         """By a rename: Prometheus may read at any moment."""
@@ -151,6 +182,7 @@ class LocalCluster:
         used = dict.fromkeys(self._plan.workers, 0.0)
         for member in self.members:
             used[member.role] += member.cpu_s
+        used.update({one.member.role: one.member.cpu_s for one in self.attendants})
         used["broker"] = sum(cpu_of(self._kafka.pid(number)) for number in range(self._plan.brokers))
         self.cpu_s = used
 
@@ -169,6 +201,8 @@ class LocalCluster:
                     raise GregorError(str(error), exit_code=EXIT_ENVIRONMENT) from error
         for member in self.members:
             member.tend()
+        for attendant in self.attendants:
+            attendant.tend()
 
     def look(self) -> Look | None:
         """None: a broker did not answer; ``tend`` sees to it."""
@@ -180,7 +214,7 @@ class LocalCluster:
 
     def stop_workers(self) -> None:
         """Every worker finishes its checkpoint and leaves; one that does not within a minute is killed, which loses nothing."""
-        _stop(self.members)
+        _stop([*self.members, *(one.member for one in self.attendants)])
 
     def finish(self) -> None:
         """The same when the crawl is done: extractors leave first, so that frontiers still take in the last counts that they report."""
@@ -203,7 +237,20 @@ class LocalCluster:
             kafka=replace(given.kafka, bootstrap=self.bootstrap, replication=self._plan.brokers, security={}),
             archive=replace(given.archive, folder=str(archive_folder(given, folder).resolve())),
             state=replace(given.state, folder=str(folder / WORKERS / "frontier-1")),
+            views=replace(given.views, port=_free_port(given.views.port)),
         )
+
+
+def _free_port(wanted: int) -> int:
+    """The wanted one, or another when it is taken, as it is by a second cluster on this machine."""
+    try:
+        with held_ports(0, (wanted,) if wanted else ()) as ports:
+            if ports:
+                return ports[0]
+    except PortTaken:
+        _log.info("port %d is taken: the views have another", wanted)
+    with held_ports(1) as (port,):
+        return port
 
 
 def _stop(members: Sequence[Member]) -> None:

@@ -1,0 +1,1 @@
+"""Grafana for docker-compose.yml: the dashboard, and where Grafana finds it."""

@@ -1,0 +1,105 @@
+"""What is answered at /metrics and /healthz, as Prometheus reads it."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from gregor.errors import EXIT_ENVIRONMENT, GregorError
+from gregor.metrics.exposition import Exposition
+from gregor.metrics.probe import answer
+from gregor.metrics.server import Health, MetricsServer
+from gregor.stage.catalogue import BATCH, LAG, RECORDS, Metric
+from gregor.stage.figures import NO_LABELS, Figures, Spread
+
+
+@contextmanager
+def serving(figures: Figures, health: Health | None = None) -> Iterator[MetricsServer]:
+    registry = CollectorRegistry()
+    registry.register(Exposition({"crawl": "museum", "role": "frontier"}, [lambda: figures]))
+    server = MetricsServer("127.0.0.1", 0, registry, lambda: health or Health(True, "at work", 0.1))
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def get(port: int, path: str, **headers: str) -> tuple[int, str]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", path, headers=headers)
+    response = connection.getresponse()
+    body = response.read().decode()
+    connection.close()
+    return response.status, body
+
+
+def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    return {
+        (one.name, tuple(sorted(one.labels.items()))): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+
+
+OURS = (("crawl", "museum"), ("role", "frontier"))
+
+
+def test_figures_carry_the_crawl_the_role_and_their_own_labels() -> None:
+    spread = Spread(BATCH.bounds)
+    for value in (1, 2, 200_000):
+        spread.add(value)
+    figures: Figures = {
+        RECORDS: {("discovered",): 7},
+        LAG: {("discovered", "3"): 12},
+        BATCH: {NO_LABELS: spread},
+    }
+    with serving(figures) as server:
+        status, text = get(server.port, "/metrics")
+    assert status == 200
+    found = samples(text)
+    assert found["gregor_records_total", (*OURS, ("topic", "discovered"))] == 7
+    assert found["gregor_lag_records", (OURS[0], ("partition", "3"), OURS[1], ("topic", "discovered"))] == 12
+    assert found["gregor_batch_records_bucket", (OURS[0], ("le", "1.0"), OURS[1])] == 1
+    assert found["gregor_batch_records_bucket", (OURS[0], ("le", "3.0"), OURS[1])] == 2
+    assert found["gregor_batch_records_bucket", (OURS[0], ("le", "+Inf"), OURS[1])] == 3
+    assert found["gregor_batch_records_count", OURS] == 3
+    assert found["gregor_batch_records_sum", OURS] == 200_003
+
+
+def test_what_nobody_has_a_figure_of_is_not_shown() -> None:
+    nothing: dict[Metric, dict[tuple[str, ...], float]] = {LAG: {}}
+    with serving(nothing) as server:
+        assert samples(get(server.port, "/metrics")[1]) == {}
+
+
+def test_openmetrics_is_answered_when_it_is_asked_for() -> None:
+    with serving({RECORDS: {("discovered",): 7}}) as server:
+        _, text = get(server.port, "/metrics", Accept="application/openmetrics-text; version=1.0.0")
+    assert text.endswith("# EOF\n")
+
+
+def test_a_healthy_worker_says_so_and_a_silent_one_does_not() -> None:
+    with serving({}) as server:
+        assert get(server.port, "/healthz")[0] == 200
+        assert answer(server.port) == (True, '{"healthy":true,"state":"at work","silent_s":0.1}')
+    with serving({}, Health(False, "silent", 95.0)) as server:
+        assert get(server.port, "/healthz")[0] == 503
+        assert answer(server.port)[0] is False
+        port = server.port
+    assert answer(port)[0] is False, "nobody is there"
+
+
+def test_other_paths_and_a_client_that_says_nothing_do_no_harm() -> None:
+    with serving({}) as server, socket.create_connection(("127.0.0.1", server.port)):
+        assert get(server.port, "/admin")[0] == 404
+        assert get(server.port, "/healthz?x=1")[0] == 200
+
+
+def test_a_port_that_is_taken_is_one_sentence() -> None:
+    with serving({}) as server, pytest.raises(GregorError, match=r"set metrics\.port to a free port") as raised:
+        MetricsServer("127.0.0.1", server.port, CollectorRegistry(), lambda: Health(True, "", 0.0))
+    assert raised.value.exit_code == EXIT_ENVIRONMENT
