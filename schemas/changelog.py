@@ -17,7 +17,7 @@ CHECKPOINT_KEY: Final = b"checkpoint"
 
 
 class Checkpoint(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The last record of every commit in each changelog partition."""
+    """The last record of every commit in each changelog partition of which it changes anything."""
 
     sequence: Integer
     """Grows by one with each commit of the partition, from 1."""

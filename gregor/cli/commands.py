@@ -54,5 +54,8 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "audit": LazyCommand(
         "gregor.cli.audit:audit_command", "Prove or refute that nothing is lost or twice.", Section.INSPECT
     ),
+    "replay": LazyCommand(
+        "gregor.cli.replay:replay_command", "Make the frontier again from its topics; compare.", Section.INSPECT
+    ),
     "config": LazyCommand("gregor.cli.config:config", "Show or check the configuration.", Section.INSPECT),
 }

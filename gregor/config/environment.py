@@ -17,7 +17,7 @@ def variables(env: Mapping[str, str]) -> Iterator[tuple[str, str, Any]]:
     for name in sorted(env):
         if name.startswith(PREFIX) and "__" in name:
             path = _path(name.removeprefix(PREFIX))
-            yield name, path, _value(path, env[name])
+            yield name, path, value_of(path, env[name])
 
 
 def _path(name: str) -> str:
@@ -30,7 +30,8 @@ def _path(name: str) -> str:
     return f"{path}.{entry.replace('_', '.')}" if path == SECURITY else f"{path}.{entry}"
 
 
-def _value(path: str, text: str) -> Any:
+def value_of(path: str, text: str) -> Any:
+    """What a text means as the value of a setting."""
     known = KEYS.get(path)
     if path.startswith(f"{SECURITY}.") or len(text) > 65_536 or text.count(".") > 1000:
         return text

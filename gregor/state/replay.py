@@ -143,6 +143,11 @@ class Replica:
             )
         return Standing.OUTRUN if self.applied < log_start else Standing.BEHIND
 
+    def stands_as(self, checkpoint: Checkpoint) -> bool:
+        """Whether the last checkpoint says all that this one would, but for the time."""
+        last = self.checkpoint
+        return last is not None and _said(last) == _said(checkpoint)
+
     def wipe(self) -> None:
         """Forget everything of this partition."""
         batch, writer = self._batch()
@@ -281,6 +286,10 @@ class Replica:
         self._store.writer(batch, self._prefix).put(META, _META_KEY, encode(meta))
         self._store.write(batch)
         self.applied, self.checkpoint, self._new = applied, checkpoint, False
+
+
+def _said(checkpoint: Checkpoint) -> tuple[object, ...]:
+    return checkpoint.positions, checkpoint.counters, checkpoint.config_version, checkpoint.member
 
 
 def _check_identity(store: Store, expected: Identity, found: Identity) -> None:

@@ -75,6 +75,17 @@ def take(live: LiveServer, entries: list[Entry], following: bytes) -> None:
         live.behind = following or entries[-1][0] + b"\0"
 
 
+def pick(live: LiveServer, places: Sequence[bytes]) -> None:
+    """Take queued URLs out from any places. The head stays: no URL has a smaller place."""
+    for place in places:
+        live.added.pop(place, None)
+    live.removed.update(places)
+    live.ahead = []
+    live.record.queued -= len(places)
+    if not live.record.queued:
+        live.record.head = b""
+
+
 def add(live: LiveServer, place: bytes, value: bytes) -> None:
     """A URL that is not in the queue. The caller looks after ``since_ms`` and the server's place."""
     record = live.record

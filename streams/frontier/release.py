@@ -103,7 +103,7 @@ def _visit(books: Books, live: LiveServer, now_ms: int, quota: Quota) -> FetchOr
     if not settings.obey_robots:
         entries, following = _cut(queue.first_entries(live, books.state, most + 1), most)
         _take(books, live, entries, following)
-        return _order(books, live, entries, delay, now_ms, quota) if entries else None
+        return make_order(books, live, entries, delay, now_ms, quota) if entries else None
     return _visit_by_rules(books, live, delay, most, now_ms, quota)
 
 
@@ -119,7 +119,9 @@ def _visit_by_rules(
         unknown = missing(live, tuple(dict.fromkeys(scheme_of(value) for _, value in entries)), now_ms)
         if unknown:
             # The rules of one origin may be old while another's are not: the order goes with what it has.
-            return _order(books, live, chosen, delay, now_ms, quota) if chosen else _ask(books, live, unknown, now_ms)
+            return (
+                make_order(books, live, chosen, delay, now_ms, quota) if chosen else ask(books, live, unknown, now_ms)
+            )
         _take(books, live, entries, following)
         looked += len(entries)
         refused: dict[str, list[Entry]] = {}
@@ -131,7 +133,7 @@ def _visit_by_rules(
                 chosen.append(entry)
         for reason, dropped in refused.items():
             drop(books, live, dropped, "dropped", reason)
-    return _order(books, live, chosen, delay, now_ms, quota) if chosen else None
+    return make_order(books, live, chosen, delay, now_ms, quota) if chosen else None
 
 
 def _most(books: Books, live: LiveServer) -> int:
@@ -149,7 +151,10 @@ def _take(books: Books, live: LiveServer, entries: list[Entry], following: bytes
         books.count("queued", -len(entries))
 
 
-def _order(books: Books, live: LiveServer, entries: list[Entry], delay: int, now_ms: int, quota: Quota) -> FetchOrder:
+def make_order(
+    books: Books, live: LiveServer, entries: list[Entry], delay: int, now_ms: int, quota: Quota
+) -> FetchOrder:
+    """An order of pages that are not in the queue any more."""
     quota.pages -= len(entries)
     books.count("leased", len(entries))
     books.count("ordered", len(entries))
@@ -158,7 +163,7 @@ def _order(books: Books, live: LiveServer, entries: list[Entry], delay: int, now
     return _lease(books, live, urls, delay, now_ms, attempt, entries=tuple(entries))
 
 
-def _ask(books: Books, live: LiveServer, schemes: tuple[Scheme, ...], now_ms: int) -> FetchOrder:
+def ask(books: Books, live: LiveServer, schemes: tuple[Scheme, ...], now_ms: int) -> FetchOrder:
     """An order for robots.txt."""
     books.count("robots_ordered", len(schemes))
     delay = delay_of(books.config.for_server(live.text), live.record)

@@ -64,6 +64,17 @@ def test_a_commit_without_deltas_is_its_checkpoint_alone(store: Store) -> None:
     assert [key for key, _ in records] == [CHECKPOINT_KEY]
 
 
+def test_a_checkpoint_that_says_nothing_new_but_the_time_is_known_as_such(store: Store) -> None:
+    replica = Replica.open(store, SPEC, IDENTITY)
+    said = Checkpoint(sequence=0, positions={"discovered": 5}, now_ms=1, counters={"admitted": 2}, member="a")
+    assert not replica.stands_as(said)
+    records = replica.prepare([], said)
+    replica.apply_live(records, 2)
+    assert replica.stands_as(msgspec.structs.replace(said, now_ms=2))
+    for change in ({"positions": {"discovered": 6}}, {"counters": {}}, {"member": "b"}, {"config_version": "2"}):
+        assert not replica.stands_as(msgspec.structs.replace(said, **change))
+
+
 def test_snapshot_pieces_have_about_as_many_bytes_as_the_deltas(store: Store) -> None:
     replica = Replica.open(store, SPEC, IDENTITY)
     log = Log()

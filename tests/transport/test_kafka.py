@@ -2,7 +2,7 @@
 
 import secrets
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from confluent_kafka.admin import NewTopic
 from gregor.config import Names
 from gregor.config.sections import Kafka
 from gregor.state.options import SharedMemory
+from gregor.state.packed import Mutation, pack_delta
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.session import KafkaSession
 from gregor.transport.kafka.transport import KafkaTransport
@@ -22,7 +23,7 @@ from schemas.topics import TOPICS
 from tests.transport.contract import TransportContract
 from tests.transport.embedded_folder import SMALL
 from tests.transport.harness import Harness
-from tests.transport.member import fill
+from tests.transport.member import FAMILIES, FRONTIER, Member, fill, settle
 from tests.transport.remote import RemoteSession
 
 
@@ -153,5 +154,39 @@ def test_a_read_goes_on_where_the_log_begins_when_it_is_trimmed_meanwhile(tmp_pa
         finally:
             reader.close()
         assert [record.value for record in records] == [b"0-%d" % number for number in range(12, 20)]
+    finally:
+        harness.close()
+
+
+def sequences(transport: KafkaTransport, expected: Mapping[int, int]) -> dict[int, int]:
+    """Those of the last checkpoints, once the expected ones are there: what is committed is visible when the broker has marked it."""
+    while True:
+        last = {partition: transport.last_checkpoint("frontier", partition) for partition in range(4)}
+        found = {partition: one.sequence for partition, one in last.items() if one is not None}
+        if all(found.get(partition, 0) >= number for partition, number in expected.items()):
+            return found
+
+
+def test_a_commit_leaves_the_changelog_of_a_partition_alone_of_which_nothing_changed(
+    tmp_path: Path, kafka: KafkaCluster
+) -> None:
+    """Its last checkpoint still says how it stands, also to who restores it; every partition more costs the broker."""
+    harness = KafkaHarness(tmp_path, kafka)
+    try:
+        transport = harness.transport
+        member = Member(harness, FRONTIER)
+        settle(member)
+        member.commit()
+        assert sequences(transport, {0: 1, 1: 1, 2: 1, 3: 1}) == {0: 1, 1: 1, 2: 1, 3: 1}
+        for number in range(3):
+            change = pack_delta([(FAMILIES.index("seen"), b"key", b"%d" % number)])
+            member.commit(mutations={1: [Mutation(b"server", change)]})
+            assert sequences(transport, {1: number + 2}) == {0: 1, 1: number + 2, 2: 1, 3: 1}
+        member.commit(counters={2: {"admitted": 5}})
+        assert sequences(transport, {2: 2}) == {0: 1, 1: 4, 2: 2, 3: 1}
+        harness.restart()
+        again = Member(harness, FRONTIER)
+        settle(again)
+        assert {partition: one.sequence for partition, one in again.owned.items()} == {0: 1, 1: 4, 2: 2, 3: 1}
     finally:
         harness.close()

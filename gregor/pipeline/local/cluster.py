@@ -52,7 +52,14 @@ LOGS: Final = "logs"
 METRICS: Final = "metrics.json"
 STOP_PATIENCE_S: Final = 60.0
 ANSWER_PATIENCE_S: Final = 10.0
-JVM: Final = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+JVM: Final = (
+    "-Xms128m",
+    "-Xmx512m",
+    "-XX:+UseSerialGC",
+    # A cluster for an hour or so: compiling its hottest code once more costs more processor time than that code then saves.
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+ExitOnOutOfMemoryError",
+)
 
 
 class Plan(Struct, frozen=True, kw_only=True):

@@ -57,9 +57,10 @@ class Checkpointer:
         except TimeoutError as error:
             self._aside = Aside()
             raise UnknownOutcome("the broker did not answer in time whether it takes the positions") from error
-        for partition, replica in replicas.items():
+        for partition, logged in records.items():
+            replica = replicas[partition]
             try:
-                replica.apply_live(records[partition], ends[partition])
+                replica.apply_live(logged, ends[partition])
             except Exception as error:
                 # It is committed: going on without it would decide on an old state. The next start replays the tail.
                 raise StateError(
@@ -79,22 +80,27 @@ class Checkpointer:
         vars(self).pop("_producer", None)
 
     def _changelog_records(self, commit: Commit, replicas: Mapping[int, Replica]) -> ChangelogRecords:
-        return {
-            partition: replica.prepare(
-                commit.mutations.get(partition, ()),
-                Checkpoint(
-                    sequence=0,
-                    positions={
-                        where.topic: at.offset for where, at in commit.positions.items() if where.partition == partition
-                    },
-                    now_ms=commit.mark.now_ms,
-                    config_version=commit.mark.config_version,
-                    counters=dict(commit.mark.counters.get(partition, {})),
-                    member=self._member,
-                ),
-            )
-            for partition, replica in replicas.items()
-        }
+        """Of the partitions of which anything has changed; of the others the last checkpoint still says how they stand, and each
+        partition that a transaction does not write to saves the broker the work for it."""
+        records = {}
+        for partition, replica in replicas.items():
+            mutations = commit.mutations.get(partition, ())
+            checkpoint = self._checkpoint(commit, partition)
+            if mutations or not replica.stands_as(checkpoint):
+                records[partition] = replica.prepare(mutations, checkpoint)
+        return records
+
+    def _checkpoint(self, commit: Commit, partition: int) -> Checkpoint:
+        return Checkpoint(
+            sequence=0,
+            positions={
+                where.topic: at.offset for where, at in commit.positions.items() if where.partition == partition
+            },
+            now_ms=commit.mark.now_ms,
+            config_version=commit.mark.config_version,
+            counters=dict(commit.mark.counters.get(partition, {})),
+            member=self._member,
+        )
 
     def _transact(self, commit: Commit, records: ChangelogRecords) -> dict[int, int]:
         """The whole transaction; gives the offset after each partition's checkpoint record."""

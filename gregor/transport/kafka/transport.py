@@ -9,6 +9,7 @@ from typing import Final
 
 import confluent_kafka as ck
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import OffsetSpec
 
 from gregor.config import Names
 from gregor.config.sections import Kafka
@@ -41,6 +42,11 @@ class KafkaTransport:
         self._folder = folder
         self._memory = memory
         self._looked_at: list[StoreOnlooker] = []
+        self._askers: dict[str, ck.Consumer] = {}
+        """One for each group whose positions were asked for, and one for everything else: whoever looks at a crawl looks again, and a
+        new client costs the brokers more than its question."""
+        self._last: dict[TopicPartition, tuple[int, Checkpoint | None]] = {}
+        """The end of a changelog and the last checkpoint before it, when it was last read."""
 
     def require(self, layout: Layout) -> None:
         """Raises TopologyError, with the command that mends it, when the cluster does not hold this crawl's topics."""
@@ -101,26 +107,34 @@ class KafkaTransport:
         return self._ends(reader, topic)[partition][0]
 
     def ends(self, topic: str) -> Mapping[int, tuple[int, int]]:
-        reader = self._clients.reader()
-        try:
-            return self._ends(reader, topic)
-        finally:
-            reader.close()
+        return self._ends(self._asker(), topic)
+
+    def _asker(self, stage: str = "") -> ck.Consumer:
+        if stage not in self._askers:
+            self._askers[stage] = self._clients.onlooker(stage) if stage else self._clients.reader()
+        return self._askers[stage]
 
     def _ends(self, reader: ck.Consumer, topic: str) -> dict[int, tuple[int, int]]:
         full = self._clients.names.topic(topic)
 
         def look() -> dict[int, tuple[int, int]]:
-            return {
-                partition: reader.get_watermark_offsets(ck.TopicPartition(full, partition), timeout=ANSWER_TIMEOUT_S)
-                for partition in partitions_of(reader, full)
-            }
+            partitions = partitions_of(reader, full)
+            low, high = (self._offsets(full, partitions, one) for one in (OffsetSpec.earliest(), OffsetSpec.latest()))
+            return {partition: (low[partition], high[partition]) for partition in partitions}
 
         return self._ask(f"the ends of {topic}", look)
 
+    def _offsets(self, topic: str, partitions: Sequence[int], which: OffsetSpec) -> dict[int, int]:
+        """Of all partitions in one question; the latest is the last stable one, behind which nothing is decided yet."""
+        asked = {ck.TopicPartition(topic, one): which for one in partitions}
+        answers = self._admin.list_offsets(
+            asked, isolation_level=ck.IsolationLevel.READ_COMMITTED, request_timeout=ANSWER_TIMEOUT_S
+        )
+        return {where.partition: answer.result(ANSWER_TIMEOUT_S).offset for where, answer in answers.items()}
+
     def since(self, topic: str, time_ms: int) -> Mapping[int, int]:
         full = self._clients.names.topic(topic)
-        reader = self._clients.reader()
+        reader = self._asker()
 
         def look() -> list[ck.TopicPartition]:
             asked = [ck.TopicPartition(full, one, time_ms) for one in partitions_of(reader, full)]
@@ -130,11 +144,8 @@ class KafkaTransport:
                     raise KafkaException(one.error)
             return found
 
-        try:
-            found = self._ask(f"offsets of {topic} by time", look)
-            ends = self._ends(reader, topic)
-        finally:
-            reader.close()
+        found = self._ask(f"offsets of {topic} by time", look)
+        ends = self._ends(reader, topic)
         # Nothing so late: the client answers with a negative offset.
         return {one.partition: one.offset if one.offset >= 0 else ends[one.partition][1] for one in found}
 
@@ -145,7 +156,7 @@ class KafkaTransport:
         """Asked through a consumer of the group that never joins: the admin request leaves out what a transaction has pending."""
         names = self._clients.names
         short = {names.topic(topic): topic for topic in topics}
-        consumer = self._clients.onlooker(stage)
+        consumer = self._asker(stage)
 
         def look() -> list[ck.TopicPartition]:
             asked = [ck.TopicPartition(topic, one) for topic in short for one in partitions_of(consumer, topic)]
@@ -155,10 +166,7 @@ class KafkaTransport:
                     raise KafkaException(one.error)
             return answers
 
-        try:
-            found = self._ask(f"the positions of {stage}", look)
-        finally:
-            consumer.close()
+        found = self._ask(f"the positions of {stage}", look)
         return {
             TopicPartition(short[one.topic], one.partition): Position(one.offset, one.metadata or "")
             for one in found
@@ -177,18 +185,31 @@ class KafkaTransport:
     def last_checkpoint(self, stage: str, partition: int) -> Checkpoint | None:
         """The changelog is read backwards in growing steps: its last records are transaction markers, which are not delivered."""
         topic = f"{stage}-changelog"
-        reader = self._clients.reader()
-        try:
-            start, end = self._ends(reader, topic)[partition]
-            back, found = 4, None
-            while found is None and (back == 4 or end - back // 8 > start):
-                for record in self._read(reader, topic, partition, max(start, end - back), end):
-                    if record.key == CHECKPOINT_KEY and record.value is not None:
-                        found = record.value
-                back *= 8
-        finally:
-            reader.close()
-        return decode_checkpoint(found) if found is not None else None
+        where = TopicPartition(topic, partition)
+        reader = self._asker()
+        start, end = self._ends_of(reader, where)
+        known = self._last.get(where)
+        if known is not None and known[0] == end:
+            return known[1]
+        back, found = 4, None
+        while found is None and (back == 4 or end - back // 8 > start):
+            for record in self._read(reader, topic, partition, max(start, end - back), end):
+                if record.key == CHECKPOINT_KEY and record.value is not None:
+                    found = record.value
+            back *= 8
+        reader.unassign()
+        checkpoint = decode_checkpoint(found) if found is not None else None
+        self._last[where] = end, checkpoint
+        return checkpoint
+
+    def _ends_of(self, reader: ck.Consumer, where: TopicPartition) -> tuple[int, int]:
+        asked = ck.TopicPartition(self._clients.names.topic(where.topic), where.partition)
+
+        def look() -> tuple[int, int]:
+            low, high = reader.get_watermark_offsets(asked, timeout=ANSWER_TIMEOUT_S)
+            return low, high
+
+        return self._ask(f"the ends of {where.topic}", look)
 
     def state(self, stage: StageSpec, partition: int) -> StateReader | None:
         """What the member that lives in this transport's folder holds of the partition, if it is there: as of its last checkpoint."""
@@ -261,7 +282,9 @@ class KafkaTransport:
         """Sessions are closed by their owners; what was only looked at is closed here."""
         for one in self._looked_at:
             one.close()
-        self._looked_at = []
+        for asker in self._askers.values():
+            asker.close()
+        self._looked_at, self._askers = [], {}
 
     def _changelog(self, stage: StageSpec, folder: Path) -> Changelog | None:
         if stage.state is None:
