@@ -16,8 +16,9 @@ from gregor.demo.site import DemoSite
 from gregor.metrics.probe import answer
 from gregor.metrics.survey import Survey
 from gregor.metrics.worker import WorkerMetrics
+from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.seeds import parse_seeds, seed_outputs
-from gregor.pipeline.stages import ROLES, placement_of
+from gregor.pipeline.stages import ROLES
 from gregor.pipeline.worker import kafka_transport
 from gregor.stage.catalogue import LAG, METRICS, REFUSALS, RESTORE_DONE, RESTORE_TOTAL, STABLE_LAG, Metric
 from gregor.stage.loop import now_ms
