@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from gregor.config import Config
 from gregor.errors import UsageError
+from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.replay.chronicle import Chronicle
 from gregor.pipeline.replay.compare import Seen, compare, name_urls
 from gregor.pipeline.replay.outcome import Found, Frame, Outcome, decisions, outcome
@@ -18,7 +19,7 @@ from gregor.pipeline.replay.plan import INPUTS, ORDERS, STAGE, Limits, Plan, pla
 from gregor.pipeline.replay.session import ReplaySession
 from gregor.pipeline.replay.sieve import Sieve
 from gregor.pipeline.replay.slices import Slice, slices
-from gregor.pipeline.stages import ROLES, placement_of
+from gregor.pipeline.stages import ROLES
 from gregor.stage.loop import StageLoop
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.state.store import StateReader, Store
