@@ -10,7 +10,19 @@ from typing import Any
 import click
 import msgspec
 
-from gregor.cli.crawl_options import flags_of, seeds_of, with_cluster_settings
+from gregor.cli.crawl_options import (
+    DEMO,
+    DEMO_NAME,
+    JSON,
+    LIST,
+    RECRAWL,
+    SEEDS,
+    URLS,
+    flags_of,
+    output_of,
+    seeds_of,
+    with_cluster_settings,
+)
 from gregor.cli.crawl_outcome import tell, write_outputs
 from gregor.cli.interruptible import interruptible
 from gregor.cli.settings import Settings, pass_settings
@@ -27,19 +39,13 @@ from workers.fetcher.contact import require_contact
 
 OUTPUT = "gregor-cluster"
 DEMO_OUTPUT = "gregor-cluster-demo"
-DEMO = "gregor-demo"
 LOOK_EVERY_S = 1.0
 
 
 @click.command(short_help="Crawl with a small cluster on this machine.")
-@click.argument("urls", metavar="[URL]...", nargs=-1)
-@click.option("--seeds", "seed_file", metavar="FILE", help="More seeds, a URL a line; - reads standard input.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    help=f"Folder of the cluster and its results; the same folder goes on later. [{OUTPUT}]",
-)
+@URLS
+@SEEDS
+@output_of("cluster", OUTPUT)
 @click.option("--brokers", type=click.Choice(["1", "3"]), default="1", show_default=True, help="Kafka brokers.")
 @click.option("--frontiers", type=click.IntRange(min=1), default=1, show_default=True, help="Frontier workers.")
 @click.option("--fetchers", type=click.IntRange(min=1), default=1, show_default=True, help="Fetcher workers.")
@@ -49,12 +55,12 @@ LOOK_EVERY_S = 1.0
     "--views/--no-views", default=True, show_default=True, help="Show the crawl in the browser while it runs."
 )
 @click.option("--ui", is_flag=True, help="Show Kafka's topics and groups in the browser, too.")
-@click.option("--list", "list_only", is_flag=True, help="Fetch the seeds alone, follow no links.")
-@click.option("--recrawl", type=float, metavar="HOURS", help="Fetch every page again after so many hours.")
+@LIST
+@RECRAWL
 @with_cluster_settings
 @click.option("--keep", is_flag=True, help="Stay when the crawl is done, for more seeds, until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="For programs: progress and the summary as lines of JSON.")
-@click.option("--demo", is_flag=True, help="Crawl a site that gregor itself serves on loopback.")
+@JSON
+@DEMO
 @pass_settings
 def cluster(settings: Settings, /, urls: tuple[str, ...], output: Path | None, demo: bool, **chosen: Any) -> None:
     """Start Kafka brokers and workers of every role on this machine, crawl, and stop all of it. For trying out how a crawl on a
@@ -101,7 +107,7 @@ def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path 
         for key, value in SETTINGS.items():
             flags[key] = flags.get(key) or Flag(value, "--demo")
         flags["crawl.seeds"] = Flag(tuple(server.site.seeds), "--demo")
-        flags["crawl.name"] = flags["crawl.name"] or Flag(DEMO, "--demo")
+        flags["crawl.name"] = flags["crawl.name"] or Flag(DEMO_NAME, "--demo")
         _run(settings.load(flags).config, output, chosen)
         found = judge(Museum(port=server.port), server.requested())
         if chosen["as_json"]:
@@ -119,7 +125,7 @@ def _remove_last_demo(output: Path) -> None:
         last = from_toml((output / CONFIG).read_text())
     except (OSError, ConfigError):
         return
-    if last.crawl.name == DEMO:
+    if last.crawl.name == DEMO_NAME:
         shutil.rmtree(output)
 
 

@@ -7,7 +7,19 @@ from typing import Any
 
 import click
 
-from gregor.cli.crawl_options import flags_of, seeds_of, with_settings
+from gregor.cli.crawl_options import (
+    DEMO,
+    DEMO_NAME,
+    JSON,
+    LIST,
+    RECRAWL,
+    SEEDS,
+    URLS,
+    flags_of,
+    output_of,
+    seeds_of,
+    with_settings,
+)
 from gregor.cli.crawl_outcome import dry_run, tell, write_outputs
 from gregor.cli.interruptible import interruptible
 from gregor.cli.settings import Settings, pass_settings
@@ -23,25 +35,19 @@ from gregor.transport.embedded.folder import identity_of
 from workers.fetcher.contact import require_contact
 
 OUTPUT = "gregor-crawl"
-DEMO = "gregor-demo"
 
 
 @click.command(short_help="Crawl with one command, on this machine alone.")
-@click.argument("urls", metavar="[URL]...", nargs=-1)
-@click.option("--seeds", "seed_file", metavar="FILE", help="More seeds, a URL a line; - reads standard input.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    help=f"Folder of the crawl and its results; the same folder goes on later. [{OUTPUT}]",
-)
-@click.option("--list", "list_only", is_flag=True, help="Fetch the seeds alone, follow no links.")
-@click.option("--recrawl", type=float, metavar="HOURS", help="Fetch every page again after so many hours.")
+@URLS
+@SEEDS
+@output_of("crawl", OUTPUT)
+@LIST
+@RECRAWL
 @click.option("--archive/--no-archive", default=True, help="Whether pages are kept as WARC.")
 @with_settings
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@click.option("--json", "as_json", is_flag=True, help="For programs: progress and the summary as lines of JSON.")
-@click.option("--demo", is_flag=True, help="Crawl a site that gregor itself serves on loopback.")
+@JSON
+@DEMO
 @pass_settings
 def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, demo: bool, **chosen: Any) -> None:
     """Crawl from the URLs given and everything in scope behind them, on this machine alone and without a broker. A seed may be a page
@@ -90,10 +96,10 @@ def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path 
         for key, value in SETTINGS.items():
             flags[key] = flags.get(key) or Flag(value, "--demo")
         flags["crawl.seeds"] = Flag(tuple(server.site.seeds), "--demo")
-        flags["crawl.name"] = flags["crawl.name"] or Flag(DEMO, "--demo")
+        flags["crawl.name"] = flags["crawl.name"] or Flag(DEMO_NAME, "--demo")
         config = settings.load(flags).config
         if output is None:
-            output = Path(DEMO)
+            output = Path(DEMO_NAME)
             _remove_last_demo(output)
         if not as_json:
             click.echo(
@@ -107,7 +113,7 @@ def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path 
 def _remove_last_demo(output: Path) -> None:
     """The site answers at another port each time: what is left of the last time is of no use. Nobody else's folder is touched."""
     identity = identity_of(output / LOG)
-    if identity is not None and identity.crawl == DEMO and not is_held(output / LOG / "db" / "LOCK"):
+    if identity is not None and identity.crawl == DEMO_NAME and not is_held(output / LOG / "db" / "LOCK"):
         shutil.rmtree(output)
 
 

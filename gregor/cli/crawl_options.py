@@ -12,6 +12,21 @@ from gregor.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+URLS: Final = click.argument("urls", metavar="[URL]...", nargs=-1)
+SEEDS: Final = click.option(
+    "--seeds", "seed_file", metavar="FILE", help="More seeds, a URL a line; - reads standard input."
+)
+LIST: Final = click.option("--list", "list_only", is_flag=True, help="Fetch the seeds alone, follow no links.")
+RECRAWL: Final = click.option(
+    "--recrawl", type=float, metavar="HOURS", help="Fetch every page again after so many hours."
+)
+JSON: Final = click.option(
+    "--json", "as_json", is_flag=True, help="For programs: progress and the summary as lines of JSON."
+)
+DEMO: Final = click.option("--demo", is_flag=True, help="Crawl a site that gregor itself serves on loopback.")
+DEMO_NAME: Final = "gregor-demo"
+"""Name of a crawl of the bundled site."""
+
 LARGEST_LIST: Final = 256 * 1024 * 1024
 
 _SETTINGS: Final[Mapping[str, tuple[str, Any, str]]] = {
@@ -30,6 +45,15 @@ _SETTINGS: Final[Mapping[str, tuple[str, Any, str]]] = {
     "workers": ("crawl.processes", int, "Processes that read pages. 0: all in one process."),
     "name": ("crawl.name", str, "Name of the crawl."),
 }
+
+
+def output_of(whose: str, default: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--output",
+        "-o",
+        type=click.Path(path_type=Path),
+        help=f"Folder of the {whose} and its results; the same folder goes on later. [{default}]",
+    )
 
 
 def with_settings(command: Command) -> Command:
