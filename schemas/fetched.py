@@ -70,6 +70,8 @@ class FetchResult(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fals
     """Why the body is not whole; empty: it is."""
     digest: str = ""
     """xxh3_128 of the decoded body in hex; empty: no body was read."""
+    text_digest: str = ""
+    """xxh3_128 of an HTML page's text in hex, where adaptive visits judge a change by it; empty: they do not."""
     previous_digest: str = ""
     """Digest of the previous visit, as ordered; empty: none."""
     content_type: str = ""

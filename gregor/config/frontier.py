@@ -95,6 +95,13 @@ class Revisit(Struct, frozen=True, kw_only=True):
     ] = 168.0
     shortest_hours: Annotated[float, Meta(gt=0, le=87_600, description="Least interval of adaptive visits.")] = 1.0
     longest_hours: Annotated[float, Meta(gt=0, le=87_600, description="Greatest interval of adaptive visits.")] = 2160.0
+    changed: Annotated[
+        Literal["text", "bytes"],
+        Meta(
+            description="What adaptive visits take for a change of an HTML page: that of its text outside of markup, scripts and "
+            "navigation, or that of any byte."
+        ),
+    ] = "text"
 
 
 class Traps(Struct, frozen=True, kw_only=True):

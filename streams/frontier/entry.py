@@ -53,6 +53,8 @@ class Extra(Struct, frozen=True, array_like=True, gc=False):
     """Whether this visit was redirected to itself, and is being repeated for that."""
     cookies: str = ""
     """What that redirect wanted to be told when it is asked again."""
+    text_digest: str = ""
+    """Of that content's text, if a change is judged by it."""
 
 
 NO_EXTRA: Final = Extra()

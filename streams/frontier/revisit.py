@@ -27,6 +27,7 @@ def next_visit(settings: Revisit, result: FetchResult, before: Extra) -> Extra |
         etag=before.etag,
         last_modified=before.last_modified,
         digest=before.digest,
+        text_digest=before.text_digest,
         content_ms=before.content_ms,
         interval_s=_interval_s(settings, before, _growth(result, before)),
         misses=misses,
@@ -41,6 +42,7 @@ def next_visit(settings: Revisit, result: FetchResult, before: Extra) -> Extra |
         etag=result.etag,
         last_modified=result.last_modified,
         digest=result.digest,
+        text_digest=result.text_digest,
         content_ms=result.started_ms,
     )
 
@@ -50,13 +52,14 @@ def _brought_content(result: FetchResult) -> bool:
 
 
 def _growth(result: FetchResult, before: Extra) -> float:
-    """By what the interval is multiplied: changed is another digest. A visit without content says nothing of a change, nor does the
-    first one with any."""
+    """By what the interval is multiplied: changed is another text, or another digest where no text was read. A visit without content
+    says nothing of a change, nor does the first one with any."""
     if result.outcome == "not-modified":
         return LONGER
     if not _brought_content(result) or not before.digest:
         return 1.0
-    return LONGER if result.digest == before.digest else SHORTER
+    same_text = bool(result.text_digest) and result.text_digest == before.text_digest
+    return LONGER if same_text or result.digest == before.digest else SHORTER
 
 
 def _interval_s(settings: Revisit, before: Extra, growth: float) -> int:

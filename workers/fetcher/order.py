@@ -77,7 +77,7 @@ class OrderRun:
         digest = digest_of(exchange)
         if exchange.status:
             self.keep(page_of(self.origin, url, exchange, digest, self.around.placement))
-        result = result_of(url, exchange, digest, self.around.now_ms())
+        result = result_of(url, exchange, digest, self.around.now_ms(), text=self.around.text_digest(exchange))
         if result.outcome in UNREACHABLE:
             self._out_of_reach[url.scheme] = f"not requested: the server was not reached ({result.outcome})"
         elif result.outcome == "rate-limited" or result.status == 503:

@@ -35,8 +35,10 @@ class Origin(Struct, frozen=True):
     received_ms: int
 
 
-def result_of(url: OrderUrl, exchange: Exchange, digest: str, finished_ms: int, detail: str = "") -> FetchResult:
-    """What ``fetched`` says of one URL."""
+def result_of(
+    url: OrderUrl, exchange: Exchange, digest: str, finished_ms: int, detail: str = "", text: str = ""
+) -> FetchResult:
+    """What ``fetched`` says of one URL; ``text`` is the digest of its text where that is wanted."""
     retry_after = exchange.header("retry-after")
     return FetchResult(
         path=url.path,
@@ -55,6 +57,7 @@ def result_of(url: OrderUrl, exchange: Exchange, digest: str, finished_ms: int, 
         body_bytes=len(exchange.body),
         truncated=exchange.truncated,
         digest=digest,
+        text_digest=text,
         previous_digest=url.digest,
         content_type=exchange.header("content-type")[:LONGEST_TYPE],
         etag=_validator(exchange.header("etag")),

@@ -14,8 +14,9 @@ from gregor.stage.contract import Ticket
 from gregor.url.fingerprint import Placement
 from schemas.schedule import FetchOrder, OrderKind
 from workers.fetcher.pace import AddressPace
-from workers.fetcher.port import Caps, FetchPort
+from workers.fetcher.port import Caps, Exchange, FetchPort
 from workers.fetcher.tally import Tally
+from workers.fetcher.text import text_digest
 
 ACCEPT: Final = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
@@ -112,6 +113,13 @@ class Surroundings:
         self._env = env
         self._types = tuple(one.lower() for one in config.fetch.types)
         self._caps: dict[tuple[int, OrderKind], Caps] = {}
+
+    def text_digest(self, exchange: Exchange) -> str:
+        """Of what a change is judged by; empty: by the digest of the body."""
+        wanted = self.config.revisit.mode == "adaptive" and self.config.revisit.changed == "text"
+        return (
+            text_digest(exchange.header("content-type"), exchange.body) if wanted and exchange.outcome == "ok" else ""
+        )
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000

@@ -55,6 +55,18 @@ def test_adaptive_intervals_shrink_with_changes_grow_without_and_keep_their_boun
     assert hours == [8.0, 4.0, 3.0, 3.0, 4.5, 6.75, 10.125, 15.1875, 20.0, 20.0]
 
 
+def test_another_page_with_the_same_text_is_no_change() -> None:
+    settings = Revisit(mode="adaptive", interval_hours=8.0, shortest_hours=1.0, longest_hours=100.0)
+    extra: Extra | None = Extra()
+    hours = []
+    for digest, text in (("a", "x"), ("b", "x"), ("c", "y"), ("c", ""), ("d", ""), ("e", "z"), ("f", "z")):
+        assert extra is not None
+        extra = next_visit(settings, ok(digest, text_digest=text), extra)
+        assert extra is not None
+        hours.append(extra.interval_s / 3600)
+    assert hours == [8.0, 12.0, 6.0, 9.0, 4.5, 2.25, 3.375]
+
+
 def test_a_visit_without_content_says_nothing_of_a_change_and_keeps_what_is_known() -> None:
     settings = Revisit(mode="adaptive", interval_hours=8.0, shortest_hours=1.0, longest_hours=100.0)
     first = next_visit(settings, ok("a", etag="v1", started_ms=5), Extra())
