@@ -54,14 +54,18 @@ class Loop(ABC):
     def drain(self) -> None:
         """Commit what the stage has kept back, if it keeps anything back."""
 
+    def turn(self, wait: float) -> None:
+        """One step, and whoever watches hears of it."""
+        self.step(wait)
+        if self._observer.turned():
+            self._observer.saw(self._moment())
+
     def run(self) -> None:
         """Until ``stop``; then the last checkpoint, and the group is left."""
         drain = False
         try:
             while not self._stopping.is_set():
-                self.step(LONGEST_WAIT_S)
-                if self._observer.turned():
-                    self._observer.saw(self._moment())
+                self.turn(LONGEST_WAIT_S)
             self.checkpoint()
             self.drain()
             drain = True

@@ -62,6 +62,11 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
                 "p95 {{class}}": quantile(0.95, "gregor_fetch_seconds", "class"),
             },
         ),
+        Panel(
+            "Waiting URLs are due in",
+            "s",
+            {"{{instance}}": f"({gauge('gregor_frontier_due_timestamp_seconds')} > 0) - time()"},
+        ),
         Panel("Bytes fetched", "Bps", {"bodies as they came": rate("gregor_fetch_bytes_total", "crawl")}),
         Panel(
             "Links at the caching filter",
@@ -124,6 +129,7 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
                 f"/ {gauge('gregor_restore_total_records')}"
             },
         ),
+        Panel("URLs in the caching filter", "short", {"{{instance}}": gauge("gregor_filter_urls")}),
         Panel("Orders in flight", "short", {"{{instance}}": gauge("gregor_orders_in_flight")}),
         Panel("Size of states", "bytes", {"{{role}} {{instance}}": gauge("gregor_state_bytes")}),
         Panel("Free disk", "bytes", {"{{role}} {{instance}} {{disk}}": gauge("gregor_disk_free_bytes")}),
