@@ -42,6 +42,9 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     ),
     "items": LazyCommand("gregor.cli.items:items", "Take the items of a crawl: JSONL or Parquet.", Section.ARCHIVE),
     "rearchive": LazyCommand("gregor.cli.rearchive:rearchive", "Make an archive again from the log.", Section.ARCHIVE),
+    "reextract": LazyCommand(
+        "gregor.cli.reextract:reextract", "Take items again from old pages, by new rules.", Section.ARCHIVE
+    ),
     "report": LazyCommand("gregor.cli.report:report", "Make the report of a crawl again.", Section.ONE_MACHINE),
     "status": LazyCommand("gregor.cli.status:status", "Tell how a crawl is doing.", Section.OPERATE),
     "explain": LazyCommand("gregor.cli.explain:explain_command", "Tell the whole story of a URL.", Section.OPERATE),

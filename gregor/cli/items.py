@@ -23,6 +23,8 @@ def items(
 ) -> None:
     """Write all items that are committed to OUTPUT: a JSONL file, or a folder with a Parquet file for each rule.
 
+    Items by other rules than the crawl ran under are `gregor reextract`.
+
     \b
     Examples:
       gregor items items.jsonl --folder docs

@@ -1,13 +1,12 @@
 """`gregor rearchive`: an archive made again from the topic pages, from any offset."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from msgspec.structs import replace
 
 from gregor.archive.rearchive import rearchive as archive_again
+from gregor.cli.moments import milliseconds
 from gregor.cli.settings import Settings, pass_settings
 from gregor.cli.target import bootstrap_option, configuration, folder_option, opened
 from gregor.errors import UsageError
@@ -38,7 +37,8 @@ def rearchive(
 ) -> None:
     """Write the pages that the log still has, from any offset on, as a new archive into the folder OUTPUT.
 
-    The crawl may go on meanwhile, and its own archive stays as it is. With PARTITION:OFFSET alone only these partitions are read.
+    The crawl may go on meanwhile, and its own archive stays as it is. With PARTITION:OFFSET alone only these partitions are read. New
+    rules for items on old pages are `gregor reextract`.
 
     \b
     Examples:
@@ -50,17 +50,18 @@ def rearchive(
         log = access.reader
         config, _ = configuration(settings, access, held(log), bootstrap)
         config = replace(config, crawl=replace(config.crawl, name=access.crawl))
-        done = archive_again(log, config, _starts(log, starts, since), output)
+        done = archive_again(log, config, starts_of(log, starts, since), output)
     click.echo(f"{done.pages:,} pages in {done.files:,} files in {output}")
     if done.unreadable:
         click.echo(f"{done.unreadable:,} records were no pages; the topic dead-letters has them.")
 
 
-def _starts(log: LogReader, given: tuple[str, ...], since: str | None) -> Mapping[int, int]:
+def starts_of(log: LogReader, given: tuple[str, ...], since: str | None) -> dict[int, int]:
+    """The first offset of ``pages`` in each partition that is wanted."""
     if given and since is not None:
         raise UsageError("expected either --from or --since, found both")
     if since is not None:
-        return log.since("pages", _milliseconds(since))
+        return dict(log.since("pages", milliseconds(since)))
     partitions = log.ends("pages")
     everywhere = 0
     named: dict[int, int] = {}
@@ -75,11 +76,3 @@ def _starts(log: LogReader, given: tuple[str, ...], since: str | None) -> Mappin
         else:
             everywhere = int(offset)
     return named or dict.fromkeys(partitions, everywhere)
-
-
-def _milliseconds(text: str) -> int:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"expected a time such as 2026-11-16T15:41:00Z, found {text!r}") from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

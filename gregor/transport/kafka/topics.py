@@ -175,6 +175,13 @@ def create(clients: Clients, admin: AdminClient, layout: Layout) -> list[str]:
     return made
 
 
+def make_topic(clients: Clients, admin: AdminClient, topic: Topic, layout: Layout) -> bool:
+    """Make a topic of the crawl's that is not in the table; False: it is there already."""
+    if clients.names.topic(topic.name) in admin.list_topics(timeout=_TIMEOUT_S).topics:
+        return False
+    return bool(_create_topics(admin, clients.names, [topic], layout, clients))
+
+
 def _create_topics(
     admin: AdminClient, names: Names, missing: Sequence[Topic], layout: Layout, clients: Clients
 ) -> list[str]:

@@ -24,11 +24,12 @@ from gregor.transport.kafka.questions import ANSWER_TIMEOUT_S, FINAL, Answer, as
 from gregor.transport.kafka.records import headers_of, record_of
 from gregor.transport.kafka.restore import Changelog, partition_folder
 from gregor.transport.kafka.session import KafkaSession
-from gregor.transport.kafka.topics import require
+from gregor.transport.kafka.topics import make_topic, require
 from gregor.transport.kafka.transaction import patiently
 from gregor.transport.port import Output, Position, Record, StageSpec, TopicPartition
 from schemas.changelog import CHECKPOINT_KEY, Checkpoint, decode_checkpoint
 from schemas.control import Layout
+from schemas.topics import Topic
 
 _log: Final = logging.getLogger("gregor.kafka")
 
@@ -51,6 +52,10 @@ class KafkaTransport:
     def require(self, layout: Layout) -> None:
         """Raises TopologyError, with the command that mends it, when the cluster does not hold this crawl's topics."""
         require(self._clients, self._admin, layout)
+
+    def make_topic(self, topic: Topic, layout: Layout) -> bool:
+        """A topic beside those of the table; False: it was there already."""
+        return make_topic(self._clients, self._admin, topic, layout)
 
     def open(self, stage: StageSpec) -> KafkaSession:
         """Join the stage's group as the member whose id stands in ``folder/stage``."""
