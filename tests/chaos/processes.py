@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -42,7 +43,8 @@ class Running:
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = list(command)
-        self._printed: list[bytes] = []
+        # A file: a pipe that nobody reads would stop a process that has much to say.
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as this object
         self.lives = 0
         self._process = self._start()
 
@@ -52,7 +54,7 @@ class Running:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self.lives += 1
-        return subprocess.Popen(self._command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return subprocess.Popen(self._command, cwd=REPOSITORY, stdout=self._output, stderr=subprocess.STDOUT)
 
     def signal(self, number: signal.Signals) -> None:
         if self._process.poll() is None:
@@ -61,7 +63,7 @@ class Running:
     def kill(self) -> None:
         """kill -9."""
         self.signal(signal.SIGKILL)
-        self._collect()
+        self._process.wait()
 
     def restart(self) -> None:
         """kill -9, and begin again at once."""
@@ -82,8 +84,10 @@ class Running:
 
     @property
     def printed(self) -> str:
-        """What its earlier lives, and the last one if it has ended, printed."""
-        return b"".join(self._printed).decode(errors="replace")
+        """What all of its lives printed so far."""
+        size = os.fstat(self._output.fileno()).st_size
+        # At a place of its own: the process writes wherever the file's own place is.
+        return os.pread(self._output.fileno(), size, 0).decode(errors="replace")
 
     def terminate(self) -> tuple[int, str]:
         """SIGTERM; the exit code and everything that was printed."""
@@ -91,7 +95,7 @@ class Running:
         return self.wait()
 
     def wait(self) -> tuple[int, str]:
-        self._collect(PATIENCE_S)
+        self._process.wait(PATIENCE_S)
         return self._process.returncode, self.printed
 
     def wait_briefly(self, seconds: float) -> bool:
@@ -101,10 +105,6 @@ class Running:
         except subprocess.TimeoutExpired:
             return False
         return True
-
-    def _collect(self, patience: float | None = None) -> None:
-        if self._process.stdout is not None and not self._process.stdout.closed:
-            self._printed.append(self._process.communicate(timeout=patience)[0])
 
 
 def until(condition: Callable[[], bool], what: str, every: float = 0.1, workers: Sequence[Running] = ()) -> None:
