@@ -26,7 +26,7 @@ def programs_of(name: str, lock: Path) -> Path:
             shutil.rmtree(home, ignore_errors=True)
             run(sys.executable, "-m", "venv", home)
             # The lock names everything: pip, which knows a package with extras for another one than without, need not look for more.
-            run(programs / "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r", lock)
+            run(programs / "pip", "install", "--quiet", "--no-compile", "--no-deps", "--require-hashes", "-r", lock)
             stamp.write_bytes(lock.read_bytes())
     return programs
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import faust
+from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
 from faust.app.base import BootStrategy
+from faust.exceptions import ConsumerNotStarted
 from faust.types import TP, StreamT
 from yarl import URL
 
@@ -69,10 +71,18 @@ class Folding:
         return not self._app.should_stop
 
     async def behind(self) -> int | None:
-        """Offsets of both topics that are not folded yet; None: not all partitions are there yet, or a broker does not answer."""
+        """Offsets of both topics that are not folded yet; None: not all of their partitions are assigned, as while it starts, or no
+        broker answers."""
+        try:
+            return await self._count_behind() if self._app.started else None
+        except (ConsumerNotStarted, KafkaError):
+            return None
+
+    async def _count_behind(self) -> int | None:
         consumer, transport = self._app.consumer, self._transport
         mine = {tp for tp in consumer.assignment() if tp.topic != self._names.topic(CONTROL)}
-        if {tp.topic for tp in mine} != {self._names.topic(topic) for topic in FOLDED}:
+        counts = [consumer.topic_partitions(self._names.topic(topic)) for topic in FOLDED]
+        if None in counts or len(mine) < sum(filter(None, counts)):
             return None
         behind = 0
         for tp, end in (await consumer.highwaters(*mine)).items():
