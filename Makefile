@@ -43,8 +43,13 @@ jars: $(STAMP) ## fetch the Kafka broker's jars once
 kafka: jars ## run a Kafka in the foreground (PORT=9092, BROKERS=1 or 3, DATA=folder to keep)
 	exec $(BIN)/python -m infra.kafka --port $(PORT) --brokers $(BROKERS) $(if $(DATA),--data "$(DATA)")
 
-storm: jars ## the long form of the storms (an hour)
-	GREGOR_STORM_URLS=2000000 GREGOR_STORM_KILLS=60 GREGOR_STORM_PAGES=500000 $(BIN)/pytest tests/chaos tests/pipeline/test_memory.py -s
+storm: jars ## the long form of the storms (an hour), or with STORM=cluster that of the cluster alone (a quarter of one)
+ifeq ($(STORM),cluster)
+	GREGOR_STORM_BROKERS=3 GREGOR_STORM_KILLS=30 $(BIN)/pytest tests/chaos/test_cluster_storm.py -s
+else
+	GREGOR_STORM_URLS=2000000 GREGOR_STORM_KILLS=60 GREGOR_STORM_PAGES=500000 GREGOR_STORM_BROKERS=3 \
+		$(BIN)/pytest tests/chaos tests/pipeline/test_memory.py -s
+endif
 
 bench: jars ## run every benchmark, the quick way
 	@set -e; for bench in $(BENCHES); do echo "== $$bench"; $(BIN)/python -m bench.$$bench --quick; done
@@ -52,6 +57,8 @@ bench: jars ## run every benchmark, the quick way
 lock: $(STAMP) ## resolve the newest versions again and pin them
 	$(BIN)/uv pip compile pyproject.toml --extra dev --extra bench --extra parquet --universal --python-version 3.11 --upgrade --quiet \
 		--generate-hashes --no-header --no-annotate --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra image --constraint requirements.lock --universal --python-version 3.11 --upgrade --quiet \
+		--generate-hashes --no-header --no-annotate --output-file infra/image.lock
 
 clean: ## remove what was built and cached
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

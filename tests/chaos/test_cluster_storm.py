@@ -25,10 +25,10 @@ from tests.chaos.processes import seeded
 from tests.chaos.siege import SESSION_S, Siege, besieged
 
 LONG: Final = "GREGOR_STORM_BROKERS" in os.environ
-KILLS: Final = int(os.environ.get("GREGOR_STORM_KILLS") or 4) if LONG else 4
+KILLS: Final = int(os.environ.get("GREGOR_STORM_KILLS") or 30) if LONG else 4
 BROKERS: Final = int(os.environ.get("GREGOR_STORM_BROKERS") or 1)
 ROLES: Final = ("frontier", "fetcher", "extractor", "archiver")
-FEW_HOUSES: Final = tuple(House(name=f"Pavilion {number}", pages=30, mirrors=number == 0) for number in range(6))
+FEW_HOUSES: Final = tuple(House(name=f"Pavilion {number}", pages=30, mirrors=number == 0) for number in range(4))
 HELD_S: Final = 1.6 * SESSION_S
 BREATH_S: Final = 1.0
 
@@ -60,8 +60,9 @@ class Storm:
         self._job: LocalCluster = siege.job
         self._moments = moments
         self._blows = list(blows(moments, KILLS, BROKERS))
-        self._every = len(siege.server.site.urls()) / (len(self._blows) + 2)
-        self._next = self._every
+        share = len(siege.server.site.urls()) / (len(self._blows) + 2)
+        self._falls = [share * (number + moments.uniform(0.6, 1.4)) for number in range(len(self._blows))]
+        """How many requests the site has had when each of the blows falls."""
         self._held: int | None = None
         """Process that stands still."""
         self._not_before = 0.0
@@ -74,8 +75,8 @@ class Storm:
         if self._held is not None:
             os.kill(self._held, signal.SIGCONT)
             self._held = None
-        if self._blows and self._siege.requests >= self._next:
-            self._next += self._every * self._moments.uniform(0.5, 1.5)
+        if self._blows and self._siege.requests >= self._falls[0]:
+            self._falls.pop(0)
             self._not_before = time.monotonic() + BREATH_S
             self._do(self._blows.pop(0))
         return not self._blows and self._held is None
