@@ -18,6 +18,7 @@ import tempfile
 import time
 import uuid
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -55,10 +56,12 @@ class KafkaCluster:
         port: int | None = None,
         jvm: tuple[str, ...] = SMALL_JVM,
         proxies: tuple[int, ...] = (),
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         """`port` is the first broker's, the others follow it; without it free ports are chosen.
 
-        `proxies` are ports of proxies, one for each broker: clients that come in through them are told to stay with them.
+        `proxies` are ports of proxies, one for each broker: clients that come in through them are told to stay with them. A 0 is
+        a second way in without a proxy, which `settings`, more lines of server.properties, can make another kind of listener.
         """
         if brokers not in SIZES:
             raise KafkaError(f"a cluster here has 1 broker or 3, not {brokers}")
@@ -67,6 +70,7 @@ class KafkaCluster:
         self._first_port = port
         self._jvm = jvm
         self._proxies = proxies
+        self._settings = settings
         self._folder: Path | None = None
         self._nodes: tuple[Node, ...] = ()
         self._brokers: tuple[Broker, ...] = ()
@@ -221,7 +225,7 @@ class KafkaCluster:
         for node in self._nodes:
             home = self._home(node)
             home.mkdir(exist_ok=True)
-            (home / "server.properties").write_text(server_properties(node, self._nodes, home / "data"))
+            (home / "server.properties").write_text(server_properties(node, self._nodes, home / "data", self._settings))
 
     def _format(self, jars: Path, identity: Identity) -> None:
         """Prepare the storage of the brokers that have none yet."""

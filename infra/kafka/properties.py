@@ -7,6 +7,7 @@ seconds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -27,15 +28,18 @@ class Node(msgspec.Struct, frozen=True):
     side_port: int = 0
     """A second way in, which clients are told to reach under another port (that of a proxy); 0: there is none."""
     side_advertised: int = 0
+    """The proxy's port; 0: there is none, and clients come to the side port itself."""
 
 
-def server_properties(node: Node, nodes: tuple[Node, ...], data: Path) -> str:
+def server_properties(node: Node, nodes: tuple[Node, ...], data: Path, more: Mapping[str, str] | None = None) -> str:
+    """``more`` stands above everything else."""
     settings = {
         **_addresses(node, nodes),
         **_durability(len(nodes)),
         **_groups_and_transactions(),
         **_small(),
         "log.dirs": str(data),
+        **(more or {}),
     }
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
@@ -45,7 +49,7 @@ def _addresses(node: Node, nodes: tuple[Node, ...]) -> dict[str, str | int]:
     advertised = [f"PLAINTEXT://{HOST}:{node.port}"]
     if node.side_port:
         listeners.append(f"SIDE://{HOST}:{node.side_port}")
-        advertised.append(f"SIDE://{HOST}:{node.side_advertised}")
+        advertised.append(f"SIDE://{HOST}:{node.side_advertised or node.side_port}")
     return {
         "process.roles": "broker,controller",
         "node.id": node.id,

@@ -90,7 +90,13 @@ class Clients:
 
     def wait_for_broker(self) -> AdminClient:
         """An admin client, once any broker has answered; BrokerUnreachable after ``kafka.give_up_after_s``."""
-        admin = self.admin()
+        refusals: list[str] = []
+
+        def note(error: KafkaError) -> None:
+            if error.code() in _REFUSED:
+                refusals.append(error.str())
+
+        admin = AdminClient({**self._shared, "error_cb": note}, logger=_librdkafka)
         began = time.monotonic()
         patience = 0.5
         while True:
@@ -99,8 +105,14 @@ class Clients:
                 admin.list_topics(timeout=max(0.1, min(patience, left)))
                 return admin
             except KafkaException as error:
+                admin.poll(0)
                 left = began + self.kafka.give_up_after_s - time.monotonic()
                 if left <= 0:
+                    if refusals:
+                        raise BrokerUnreachable(
+                            f"no Kafka broker at {self.kafka.bootstrap} let us in: {refusals[-1]}",
+                            remedy="correct kafka.security",
+                        ) from error
                     raise BrokerUnreachable(
                         f"no Kafka broker answered at {self.kafka.bootstrap} within {self.kafka.give_up_after_s:g} s"
                     ) from error
@@ -113,6 +125,9 @@ class Clients:
                 time.sleep(min(patience, left))
                 patience = min(patience * 2, 8.0)
 
+
+_REFUSED: Final = frozenset((KafkaError._AUTHENTICATION, KafkaError._SSL))
+"""Why a broker that is there may look as if it were not."""
 
 _FETCHING: Final[dict[str, Any]] = {
     "enable.auto.commit": False,
