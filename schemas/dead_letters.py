@@ -1,8 +1,13 @@
 """Topic ``dead-letters``: a record nobody could read, whole, with where it stood and why."""
 
+from typing import Final
+
 from msgspec import Struct
 
-from schemas.codec import Integer, decoder
+from schemas.codec import LARGEST_RECORD, Integer, decoder
+
+LARGEST_LETTER: Final = LARGEST_RECORD - 192 * 1024
+"""Bytes of a value that a letter keeps: with its facts, of which key and header can each take 60,000, it has to be a record itself."""
 
 
 class DeadLetter(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -23,7 +28,7 @@ class DeadLetter(Struct, frozen=True, omit_defaults=True, kw_only=True):
     header: str = ""
     """The record's facts header, escaped in the same way; empty: none."""
     size: Integer = 0
-    """Bytes of the value; 0: it was empty; -1: the record had none."""
+    """Bytes of the value, of which ``LARGEST_LETTER`` are kept; 0: it was empty; -1: the record had none."""
     found_ms: Integer = 0
     """When it was met, milliseconds since 1970; 0: not known."""
     receipt_of: Integer = -1

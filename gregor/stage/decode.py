@@ -6,8 +6,8 @@ from typing import Final
 
 from gregor.stage.contract import Decode, Received
 from gregor.transport.port import Output, Record
-from schemas.codec import LARGEST_RECORD, Undecodable, encode
-from schemas.dead_letters import DeadLetter
+from schemas.codec import Undecodable, encode
+from schemas.dead_letters import LARGEST_LETTER, DeadLetter
 
 _log: Final = logging.getLogger("gregor.stage")
 
@@ -40,7 +40,7 @@ def decode_broadcast(records: Sequence[Record], decoders: Mapping[str, Decode]) 
 
 
 def dead_letter(record: Record, reason: str, stage: str, now_ms: int) -> Output:
-    """The record's value as it was, its facts in the header."""
+    """The record's value as it was, or the beginning of one that is too long for a letter; its facts in the header."""
     value = record.value or b""
     letter = DeadLetter(
         topic=record.topic,
@@ -53,7 +53,7 @@ def dead_letter(record: Record, reason: str, stage: str, now_ms: int) -> Output:
         size=-1 if record.value is None else len(record.value),
         found_ms=now_ms,
     )
-    return Output(DEAD_LETTERS, 0, record.topic.encode(), value[:LARGEST_RECORD], encode(letter))
+    return Output(DEAD_LETTERS, 0, record.topic.encode(), value[:LARGEST_LETTER], encode(letter))
 
 
 def _readable(data: bytes | None) -> str:

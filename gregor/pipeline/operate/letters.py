@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from gregor.errors import UsageError
 from gregor.transport.port import LogReader, Output, Record, Transport
 from schemas.codec import Undecodable, encode
-from schemas.dead_letters import DeadLetter, decode_dead_letter
+from schemas.dead_letters import LARGEST_LETTER, DeadLetter, decode_dead_letter
 from schemas.topics import BY_NAME
 
 TOPIC = "dead-letters"
@@ -68,6 +68,8 @@ def refusal(facts: DeadLetter) -> str:
         return f"its topic {facts.topic!r} is none of ours"
     if facts.size < 0:
         return "the record had no value, and a record without one deletes in some topics"
+    if facts.size > LARGEST_LETTER:
+        return f"the record had {facts.size:,} bytes, of which the letter keeps {LARGEST_LETTER:,}"
     if len(facts.key) >= _SHORTENED or len(facts.header) >= _SHORTENED:
         return "its key or header was shortened"
     return ""
