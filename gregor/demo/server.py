@@ -42,7 +42,8 @@ class DemoServer:
         self.seeds = site.seeds
         self.log: list[LoggedRequest] = []
         self._asked: Counter[tuple[str, str]] = Counter()
-        self._latency_s = latency_s
+        self.latency_s = latency_s
+        """What each answer waits; may be changed meanwhile."""
         self._log_file = log_file
 
     def requested(self) -> Counter[str]:
@@ -58,8 +59,8 @@ class DemoServer:
         self._asked[address, request.raw_path] += 1
         answer = self.site.answer(address, request.raw_path, earlier)
         self._write_down(LoggedRequest(time.time(), f"{address}:{self.port}", request.raw_path, answer.status))
-        if self._latency_s or answer.delay_s:
-            await asyncio.sleep(self._latency_s + answer.delay_s)
+        if self.latency_s or answer.delay_s:
+            await asyncio.sleep(self.latency_s + answer.delay_s)
         return _response(answer)
 
     def _write_down(self, line: LoggedRequest) -> None:

@@ -16,6 +16,10 @@ class Proxy:
         self.port = 0
         self.delay_s = 0.0
         """What each piece of data waits, in both directions."""
+        self.bytes_per_s = 0.0
+        """How fast data passes on each connection; 0: as fast as it can."""
+        self.mute = False
+        """Connections stay open and new ones are taken, but nothing passes until it is false again."""
         self._cut = False
         self._loop = asyncio.new_event_loop()
         self._open: set[asyncio.StreamWriter] = set()
@@ -79,8 +83,10 @@ class Proxy:
     async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.IncompleteReadError):
             while data := await source.read(65_536):
-                if self.delay_s:
-                    await asyncio.sleep(self.delay_s)
+                if self.delay_s or self.bytes_per_s:
+                    await asyncio.sleep(self.delay_s + (len(data) / self.bytes_per_s if self.bytes_per_s else 0.0))
+                while self.mute:  # noqa: ASYNC110  another thread changes it
+                    await asyncio.sleep(0.02)
                 sink.write(data)
                 await sink.drain()
         sink.close()

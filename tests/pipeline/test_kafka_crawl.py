@@ -54,9 +54,11 @@ class Crawl:
 
 
 @contextmanager
-def crawl(folder: Path, kafka: KafkaCluster, server: DemoServer) -> Iterator[Crawl]:
+def crawl(folder: Path, kafka: KafkaCluster | str, server: DemoServer) -> Iterator[Crawl]:
+    """``kafka``: the brokers, or the way to them."""
     name = f"skeleton-{secrets.token_hex(4)}"
-    path = write_config(folder / "gregor.toml", server, crawl=name, bootstrap=kafka.bootstrap, session_timeout_s=6.0)
+    bootstrap = kafka if isinstance(kafka, str) else kafka.bootstrap
+    path = write_config(folder / "gregor.toml", server, crawl=name, bootstrap=bootstrap, session_timeout_s=6.0)
     config = load(path, {}).config
     with gregor(path, "topics", "--create") as topics:
         code, printed = topics.wait()
