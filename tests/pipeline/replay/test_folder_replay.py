@@ -61,7 +61,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Config, se
         job = EmbeddedCrawl(config, folder / "crawl")
         job.run()
         job.close()
-        return folder, config, server.site.urls()
+        return folder, config, set(server.site.urls())
 
 
 def test_a_stricter_configuration_differs_in_exactly_the_urls_that_it_refuses(
