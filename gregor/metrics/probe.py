@@ -11,9 +11,9 @@ HOST: Final = "127.0.0.1"
 PATIENCE_S: Final = 5.0
 
 
-def answer(port: int, path: str = "/healthz") -> tuple[bool, str]:
+def answer(port: int, path: str = "/healthz", patience_s: float = PATIENCE_S) -> tuple[bool, str]:
     """Whether it is, and what it says."""
-    connection = HTTPConnection(HOST, port, timeout=PATIENCE_S)
+    connection = HTTPConnection(HOST, port, timeout=patience_s)
     try:
         connection.request("GET", path)
         response = connection.getresponse()
@@ -25,7 +25,8 @@ def answer(port: int, path: str = "/healthz") -> tuple[bool, str]:
 
 
 def main() -> None:
-    healthy, said = answer(int(sys.argv[1]), *sys.argv[2:3])
+    port, path = int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "/healthz"
+    healthy, said = answer(port, path)
     print(said)
     sys.exit(0 if healthy else 1)
 

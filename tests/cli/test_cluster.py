@@ -11,6 +11,7 @@ from gregor import cli
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
 from gregor.errors import EXIT_INTERRUPTED
+from gregor.metrics.probe import answer
 from infra.kafka.cluster import KafkaCluster
 from tests.chaos.processes import running, until
 from tests.pipeline.configured import write_config
@@ -22,6 +23,10 @@ def test_one_command_crawls_the_museum_on_a_cluster_to_its_end(tmp_path: Path) -
     output = tmp_path / "museum"
     with running("-m", "gregor", "cluster", "--demo", "--json", "--output", output) as command:
         until(lambda: pages(output) > 0, "the archiver writes", workers=[command])
+        targets = json.loads((output / "metrics.json").read_text())
+        assert {one["labels"]["worker"] for one in targets} >= {"frontier-1", "fetcher-1", "extractor-1", "archiver-1"}
+        ports = [int(one["targets"][0].rpartition(":")[2]) for one in targets]
+        until(lambda: all(answer(port)[0] for port in ports), "each of them is healthy", workers=[command])
         os.kill(child_pid(command.pid, "workers/extractor-1"), signal.SIGKILL)
         code, printed = command.wait()
     assert code == 0, printed

@@ -29,7 +29,7 @@ def serving(figures: Figures, health: Health | None = None) -> Iterator[MetricsS
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, str]:
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = HTTPConnection("127.0.0.1", port, timeout=120)
     connection.request("GET", path, headers=headers)
     response = connection.getresponse()
     body = response.read().decode()
@@ -43,6 +43,11 @@ def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
         for family in text_string_to_metric_families(text)
         for one in family.samples
     }
+
+
+def healthy(port: int) -> tuple[bool, str]:
+    """Asked with the patience of a test."""
+    return answer(port, patience_s=120.0)
 
 
 OURS = (("crawl", "museum"), ("role", "frontier"))
@@ -85,12 +90,12 @@ def test_openmetrics_is_answered_when_it_is_asked_for() -> None:
 def test_a_healthy_worker_says_so_and_a_silent_one_does_not() -> None:
     with serving({}) as server:
         assert get(server.port, "/healthz")[0] == 200
-        assert answer(server.port) == (True, '{"healthy":true,"state":"at work","silent_s":0.1}')
+        assert healthy(server.port) == (True, '{"healthy":true,"state":"at work","silent_s":0.1}')
     with serving({}, Health(False, "silent", 95.0)) as server:
         assert get(server.port, "/healthz")[0] == 503
-        assert answer(server.port)[0] is False
+        assert healthy(server.port)[0] is False
         port = server.port
-    assert answer(port)[0] is False, "nobody is there"
+    assert healthy(port)[0] is False, "nobody is there"
 
 
 def test_other_paths_and_a_client_that_says_nothing_do_no_harm() -> None:

@@ -13,7 +13,6 @@ from gregor.config import Config, load
 from gregor.config.sections import Metrics
 from gregor.demo.server import DemoServer, serve
 from gregor.demo.site import DemoSite
-from gregor.metrics.probe import answer
 from gregor.metrics.survey import Survey
 from gregor.metrics.worker import WorkerMetrics
 from gregor.pipeline.extracting import placement_of
@@ -31,7 +30,7 @@ from gregor.url.rules import rules_of
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.ports import held_ports
 from tests.chaos.processes import Running, gregor, until
-from tests.metrics.test_server import get, samples
+from tests.metrics.test_server import get, healthy, samples
 from tests.pipeline.configured import write_config
 
 SITE = DemoSite(hosts=2, pages_per_host=6)
@@ -52,7 +51,7 @@ class Watched:
 
     def samples(self, role: str) -> Samples:
         assert self.workers[role].ended is None, f"{role} ended: {self.workers[role].wait()}"
-        return samples(get(self.ports[role], "/metrics")[1]) if answer(self.ports[role])[0] else {}
+        return samples(get(self.ports[role], "/metrics")[1]) if healthy(self.ports[role])[0] else {}
 
     def total(self, role: str, name: str, **labels: str) -> float:
         """Of all series that have these labels."""
@@ -178,12 +177,12 @@ def test_a_loop_that_does_not_come_round_makes_the_worker_unhealthy(tmp_path: Pa
     with held_ports(1) as (port,):
         pass
     settings = Metrics(port=port, silent_after_s=3600.0)
-    for silence, healthy in ((3600.0, True), (1e-9, False)):
+    for silence, expected in ((3600.0, True), (1e-9, False)):
         config = load(None, {}, {"kafka.bootstrap": kafka.bootstrap}).config
         config = replace(config, metrics=replace(settings, silent_after_s=silence))
         metrics = WorkerMetrics(config, ROLES["fetcher"].spec, {"state": tmp_path / "not made yet"})
         try:
-            assert answer(port)[0] is healthy
+            assert healthy(port)[0] is expected
             assert get(port, "/metrics")[0] == 200
         finally:
             metrics.close()

@@ -17,11 +17,10 @@ from confluent_kafka.admin import (
 )
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
-from gregor.metrics.probe import answer
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.ports import HOST, held_ports
 from tests.chaos.processes import PATIENCE_S, REPOSITORY, until
-from tests.metrics.test_server import get, samples
+from tests.metrics.test_server import get, healthy, samples
 
 USER = "crawler"
 PASSWORD = f"hidden-{secrets.token_hex(8)}"
@@ -126,7 +125,7 @@ def test_commands_and_workers_talk_to_it_and_nobody_sees_the_password(
 
         def ordered() -> bool:
             assert worker.poll() is None, (tmp_path / "worker.log").read_text()
-            shown = samples(get(port, "/metrics")[1]) if answer(port)[0] else {}
+            shown = samples(get(port, "/metrics")[1]) if healthy(port)[0] else {}
             names = {name for name, _ in shown}
             orders = sum(value for (name, of), value in shown.items() if ("event", "orders") in of)
             # The survey has clients of its own.
