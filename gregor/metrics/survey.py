@@ -60,8 +60,9 @@ class Survey:
             try:
                 self._shown = self._look(admin)
             except (KafkaException, TimeoutError) as error:
-                # What was known stays shown, with its age beside it.
                 _log.info("the brokers did not answer about lag: %s", error)
+                # Nothing is told of lag that nobody knows; only since when nobody does.
+                self._shown = {metric: self._shown[metric] for metric in (ANSWERED,) if metric in self._shown}
             self._ending.wait(self._every_s)
 
     def _look(self, admin: AdminClient) -> Figures:
