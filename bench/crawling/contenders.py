@@ -68,13 +68,22 @@ def contenders() -> list[Contender]:
         _gregor("gregor", "false"),
         _gregor("gregor+archive", "true"),
         Contender("bare", "aiohttp", lambda url, _: [here, "-m", "bench.crawling.bare", url]),
-        Contender("scrapy", _version("scrapy"), lambda url, _: [here, "-m", "bench.crawling.spider", url]),
+        scrapy(),
     ]
     if shutil.which("go"):
         made.append(Contender("colly", _colly_version(), lambda url, _: [str(_built_colly()), url]))
     if shutil.which("wget2"):
         made.append(Contender("wget2", "", _wget2))
     return made
+
+
+def scrapy(pages: int = 0) -> Contender:
+    """Stopped after about so many pages; 0: never."""
+
+    def command(url: str, folder: Path) -> list[str]:
+        return [sys.executable, "-m", "bench.crawling.spider", url, str(pages)]
+
+    return Contender("scrapy", _version("scrapy"), command)
 
 
 def _gregor(name: str, archive: str) -> Contender:
@@ -130,7 +139,7 @@ def measure(contender: Contender, site: Site) -> Run:
                 process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             raise SystemExit(f"{contender.name} ended with {process.returncode}: {output.read_text()[-2000:]}")
-        requests = _requests(log)
+        requests = requests_of(log)
         pages = Counter(path for _, found, path in requests if found == "200")
         seconds = max(requests[-1][0] - requests[0][0], 0.001)
         return Run(
@@ -144,7 +153,7 @@ def measure(contender: Contender, site: Site) -> Run:
         )
 
 
-def _requests(log: Path) -> list[tuple[float, str, str]]:
+def requests_of(log: Path) -> list[tuple[float, str, str]]:
     lines = (line.split(" ", 2) for line in log.read_text().splitlines())
     return sorted((float(at), status, path) for at, status, path in lines)
 

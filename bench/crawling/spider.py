@@ -1,6 +1,6 @@
 """Scrapy as its documentation recommends for a broad crawl of one site: LinkExtractor, no delay, no cookies, no retries.
 
-Run: python -m bench.crawling.spider URL
+Run: python -m bench.crawling.spider URL [PAGES], after about so many pages it stops
 """
 
 import sys
@@ -30,7 +30,7 @@ class SiteSpider(Spider):
                 yield Request(link.url)
 
 
-def main(start: str) -> None:
+def main(start: str, pages: int) -> None:
     settings = {
         "ROBOTSTXT_OBEY": False,
         "CONCURRENT_REQUESTS": 32,
@@ -41,6 +41,7 @@ def main(start: str) -> None:
         "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": "ERROR",
         "HTTPERROR_ALLOW_ALL": True,
+        "CLOSESPIDER_PAGECOUNT": pages,
     }
     process = CrawlerProcess(settings)
     process.crawl(SiteSpider, start=start)
@@ -48,4 +49,4 @@ def main(start: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
