@@ -12,7 +12,7 @@ from bench.engines.interface import Stats, Urls
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.state.store import Range, StateReader, StateWriter, Store
 from streams.frontier.uniqueness.apply import apply
-from streams.frontier.uniqueness.blocks import SEEN, Layout
+from streams.frontier.uniqueness.blocks import Layout
 from streams.frontier.uniqueness.engine import Engine, Found
 from streams.frontier.uniqueness.facts import COUNT_UNIT
 from streams.frontier.uniqueness.state import FAMILIES
@@ -81,12 +81,12 @@ class Blocks:
         layout: Layout | None = None,
         count_unit: int = COUNT_UNIT,
         options: StoreOptions | None = None,
-        cache_bytes: int = 416 << 20,
-        recent_entries: int = 2 << 20,
+        cache_bytes: int = 480 << 20,
+        recent_entries: int = 4 << 20,
     ) -> None:
         self._layout = layout or Layout()
         self._count_unit = count_unit
-        self._options = options or StoreOptions(block_cache_bytes=8 << 20, block_bytes=8 << 10)
+        self._options = options or StoreOptions(block_cache_bytes=8 << 20)
         self._cache_bytes = cache_bytes
         self._recent_entries = recent_entries
         self._written = 0
@@ -126,7 +126,8 @@ class Blocks:
         self._engine.committed()
 
     def settle(self) -> None:
-        settle(self._store, SEEN)
+        for family in FAMILIES:
+            settle(self._store, family)
 
     def stats(self) -> Stats:
         return Stats(self._state.bytes, self._written)

@@ -24,9 +24,16 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
     flushes_before_merge: int = 10
     """Memtables that a family has flushed before they are merged with the rest of it, which rewrites nearly all of a family of millions
     of small keys. More would make every read of a range look into more files."""
-    own_cache: frozenset[str] = frozenset(("seen",))
+    own_cache: frozenset[str] = frozenset(("runs", "seen"))
     """Families of hashes in values of kilobytes, whose reader keeps in memory what it has read: RocksDB neither caches nor compresses
     them. At 100 million known URLs a block is then read in two thirds of the time; hashes hardly shrink."""
+    own_block_bytes: int = 2 * 1024
+    """Blocks of those families: a larger value is one of its own, so that reading it reads nothing else."""
+    own_file_bytes: int = 16 * 1024 * 1024
+    """Files of those families: what is merged with a stretch of keys ends near it."""
+    own_level_bytes: int = 4 * 1024 * 1024 * 1024
+    """They come in stretches of keys, which meet only their own stretch of the last level: a level in between, before there is so much
+    of them, would only write them once more."""
     open_files: int = 256
     """A partition has few files; dozens of partitions must stay below a shell's limit of descriptors."""
 
@@ -66,7 +73,10 @@ class SharedMemory:
         options.set_write_buffer_size(self.options.memtable_bytes)
         options.set_compression_type(DBCompressionType.none() if keeps_own else DBCompressionType.lz4())
         options.set_level_compaction_dynamic_level_bytes(True)
-        if not keeps_own:
+        if keeps_own:
+            options.set_target_file_size_base(self.options.own_file_bytes)
+            options.set_max_bytes_for_level_base(self.options.own_level_bytes)
+        else:
             options.set_level_zero_file_num_compaction_trigger(self.options.flushes_before_merge)
         return options
 
@@ -84,6 +94,6 @@ class SharedMemory:
         """Index and filter blocks stay in memory, but of values this large they are a five hundredth of the store."""
         table = BlockBasedOptions()
         table.disable_cache()
-        table.set_block_size(self.options.block_bytes)
+        table.set_block_size(self.options.own_block_bytes)
         table.set_bloom_filter(10, False)
         return table

@@ -97,4 +97,4 @@ def apply(state: StateReader, deltas: Sequence[bytes], writer: StateWriter) -> N
             apply_deltas(FAMILIES, [delta], writer)
 
 
-STATE: Final = StateSpec(FAMILIES, apply, {SEEN: WHOLE}, {SEEN: apply_piece})
+STATE: Final = StateSpec(FAMILIES, apply, WHOLE, {SEEN: apply_piece})

@@ -1,6 +1,7 @@
 """The families of a frontier partition's state, in the order that never changes, and the keys of each.
 
-seen        known URLs (uniqueness/)
+runs        known URLs, the latest of them (uniqueness/)
+seen        known URLs
 queue       server 0x00 place                       -> what the fetch needs (entry.py)              Q
 leases      time of return 8, lease id              -> the order's URLs (leases.py)                 Qc
 revisit     due time 8, server hash 8, fingerprint 8 -> a retry, or a URL to be crawled again       Qc and r(K)
@@ -13,7 +14,7 @@ partition   "facts"                                 -> cursors and totals of the
 
 from typing import Final
 
-from streams.frontier.uniqueness.blocks import SEEN
+from streams.frontier.uniqueness.blocks import RUNS, SEEN
 
 QUEUE: Final = "queue"
 LEASES: Final = "leases"
@@ -24,5 +25,5 @@ ROBOTS: Final = "robots"
 DOMAINS: Final = "domains"
 PARTITION: Final = "partition"
 
-FAMILIES: Final = (SEEN, QUEUE, LEASES, REVISIT, VISITS, SERVERS, ROBOTS, DOMAINS, PARTITION)
+FAMILIES: Final = (RUNS, SEEN, QUEUE, LEASES, REVISIT, VISITS, SERVERS, ROBOTS, DOMAINS, PARTITION)
 NUMBERS: Final = {family: number for number, family in enumerate(FAMILIES)}

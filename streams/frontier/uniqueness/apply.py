@@ -4,8 +4,7 @@ A restore from a truncated log begins with nothing, at the beginning of a snapsh
 have not come yet: they are put into runs and blocks of their own making, which the pieces replace, from the first start to the last.
 What a piece brought stays equal to the live state from then on:
 
-- a region's runs come together, before all of its blocks but the first; what is folded is said in the log, and how depends on runs
-  and on single blocks;
+- a region's runs come together, before all blocks; what is folded is said in the log, and how depends on runs and on single blocks;
 - no entry from above a piece's end can reach a block below: it ends at a start that the live directory has, and the directory of the
   repository it ends in came with it or before it;
 - a piece that begins within a repository replaces the directory's starts in its range by its own, and leaves its end as a start.
@@ -22,6 +21,7 @@ from gregor.state.store import StateReader, StateWriter
 from streams.frontier.uniqueness.blocks import (
     BLOCK,
     DIRECTORY,
+    RUNS,
     SEEN,
     Layout,
     inner_cuts,
@@ -48,7 +48,7 @@ from streams.frontier.uniqueness.keys import (
     repository_of_key,
 )
 
-_CHUNK: Final = 2048
+_CHUNK: Final = 8192
 """Blocks handled at once: bounds memory, and is many enough for whole-array work."""
 _REGION_STARTS: Final = np.array([first_key_of_region(region) for region in range(REGIONS)], dtype=np.uint64)
 
@@ -77,7 +77,7 @@ def _take_runs(state: StateReader, regions: Sequence[int], writer: StateWriter) 
     for region in regions:
         for key, value in read_runs(state, region):
             values.append(value)
-            writer.delete(SEEN, key)
+            writer.delete(RUNS, key)
     return newest(read_entries(values))
 
 
@@ -86,7 +86,7 @@ def _write_runs(entries: Entries, number: int, writer: StateWriter) -> None:
     regions = [region for region in range(REGIONS) if bounds[region + 1] > bounds[region]]
     cuts = [bounds[region] for region in regions] + [len(entries)]
     for region, value in zip(regions, pack_parts(entries, cuts), strict=True):
-        writer.put(SEEN, run_key(region, number), value)
+        writer.put(RUNS, run_key(region, number), value)
 
 
 def _fold(layout: Layout, state: StateReader, entries: Entries, writer: StateWriter) -> None:

@@ -1,24 +1,29 @@
-"""Known URLs as they stand in the state: the family ``seen``, drawn as bytes.
+"""Known URLs as they stand in the state: the families ``runs`` and ``seen``, drawn as bytes.
 
-    key      | start 8, big-endian | kind 1 |                block or directory
-             | region's first key 8 | kind 1 | number 4 |     run, big-endian
+    runs   | region 1 | number 4 |    run: what one checkpoint added or changed in a region
+             -> | key 8 | ... | check 4 | ... | facts 4 | ... |        n keys, n checks, n facts; n = length / 16
+    seen   | start 8 | 0 |            directory of a repository
+             -> | start 8 | ... |                                      of all its blocks but the first, ascending
+           | start 8 | 1 |            block
+             -> | key 8 | ... | check 4 | ... | facts 4 | ... |        as a run
 
-    kind 0   | start 8 | ...                                 directory: starts of all blocks of a repository but its first, ascending
-    kind 1   | key 8 | ... | check 4 | ... | facts 4 | ...   run: what one checkpoint added or changed in a region
-    kind 2   the same                                        block: n keys, n checks, n facts; n = length / 16
+Numbers within keys are big-endian, within values little-endian. A block holds the URLs from its start up to the next block's; a
+repository's first block starts at its first possible key, every other one at the key that was its first when it came to be. A
+repository's directory stands under the start of its first block, and is left out while that is the only one. A block that is not there
+is empty.
 
-Numbers within values are little-endian. A block holds the URLs from its start up to the next block's; a repository's first block
-starts at its first possible key, every other one at the key that was its first when it came to be. A repository's directory stands
-under the start of its first block, and is left out while that is the only one. A block that is not there is empty.
+Small servers share blocks. A region is sixteen repositories, the first byte of a key. What a checkpoint adds stands in one run for each
+region, the later one counting where two speak of a URL, until the owner of the partition says in the log which ranges of keys are
+folded into their blocks (recent.py); what is left of the region's runs is then written as one. A block that grew larger than
+``block_entries`` is cut into equal parts. All of this looks at a region's runs and at single blocks alone: that is what lets a restore
+from the middle of the log arrive at the same bytes.
 
-Small servers share blocks. A region is sixteen repositories. What a checkpoint adds stands in one run for each region, the later one
-counting where two speak of a URL, until the owner of the partition says in the log which ranges of keys are folded into their blocks
-(recent.py); what is left of the region's runs is then written as one. A block that grew larger than ``block_entries`` is cut into
-equal parts. All of this looks at a region's runs and at single blocks alone: that is what lets a restore from the middle of the log
-arrive at the same bytes.
+Runs have a family of their own, because every checkpoint writes into all regions: beside blocks, each file that RocksDB makes of them
+would overlap the whole store and have it written anew. It stands before ``seen``, so that a snapshot brings runs before blocks.
 """
 
 from collections.abc import Sequence
+from struct import Struct as Packing
 from typing import Final
 
 import numpy as np
@@ -27,15 +32,16 @@ from msgspec import Struct
 from gregor.errors import CorruptState
 from gregor.state.store import StateReader
 from streams.frontier.uniqueness.entries import ENTRY_BYTES, Entries, join_parts
-from streams.frontier.uniqueness.keys import U64, Order, first_key, first_key_of_region, repositories_of
+from streams.frontier.uniqueness.keys import U64, Order, first_key, repositories_of
 
+RUNS: Final = "runs"
 SEEN: Final = "seen"
-WHOLE: Final = 8
-"""Length of the key prefix that a snapshot piece never cuts: a region's runs travel together, with its first directory and block."""
+WHOLE: Final = {RUNS: 1, SEEN: 8}
+"""Lengths of key prefixes that a snapshot piece never cuts: a region's runs travel together, and a directory with its first block."""
 DIRECTORY: Final = b"\0"
-RUN: Final = b"\1"
-BLOCK: Final = b"\2"
+BLOCK: Final = b"\1"
 
+_RUN: Final = Packing(">BI")
 _START: Final = np.dtype("<u8")
 _NAME: Final = np.dtype(">u8")
 
@@ -43,8 +49,9 @@ _NAME: Final = np.dtype(">u8")
 class Layout(Struct, frozen=True):
     """Sizes that decide when blocks are cut; live and restore must use the same."""
 
-    block_entries: int = 1024
-    """At most 16 KB: what a stray URL costs to read when its block is not in memory."""
+    block_entries: int = 256
+    """At most 4 KB: what a stray URL costs to read when its block is not in memory. Larger ones take less processor time in batches that
+    touch most of them, smaller ones more in all."""
 
     def parts(self, entries: int) -> int:
         """Into how many blocks so many entries are cut; each is then three quarters full at the most."""
@@ -62,17 +69,16 @@ def start_of(key: bytes) -> int:
 
 
 def run_key(region: int, number: int) -> bytes:
-    return first_key_of_region(region).to_bytes(8, "big") + RUN + number.to_bytes(4, "big")
+    return _RUN.pack(region, number)
 
 
 def number_of_run(key: bytes) -> int:
-    return int.from_bytes(key[9:13], "big")
+    return int.from_bytes(key[1:], "big")
 
 
 def read_runs(state: StateReader, region: int) -> list[tuple[bytes, bytes]]:
     """The runs of a region, the oldest first."""
-    name = first_key_of_region(region).to_bytes(8, "big")
-    return list(state.scan(SEEN, name + RUN, name + BLOCK))
+    return list(state.scan(RUNS, bytes([region]), bytes([region + 1]) if region < 0xFF else None))
 
 
 def read_entries(values: Sequence[bytes | None]) -> Entries:

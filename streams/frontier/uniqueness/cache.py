@@ -5,15 +5,17 @@ that is held costs no call and no copy. The oldest goes first; a batch may repla
 walks through the whole store does not drive out everything.
 """
 
-from collections import deque
-from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from streams.frontier.uniqueness.entries import ENTRY_BYTES
 from streams.frontier.uniqueness.facts import U32
 from streams.frontier.uniqueness.keys import U64, Order
-from streams.frontier.uniqueness.search import Buffer, Mask
+from streams.frontier.uniqueness.search import Buffer, Mask, Shelf
+
+_SWEEPS: Final = 6
+"""Room is made for a 64th of the ring at once: finding out what lies there looks at every block."""
 
 
 class BlockCache:
@@ -24,20 +26,18 @@ class BlockCache:
         self.starts = starts
         self._size = budget // ENTRY_BYTES
         self._raw = np.empty(self._size * ENTRY_BYTES, np.uint8)
-        self._bytes = self._raw.data
         self._buffer = Buffer(self._raw)
         self._at: Order = np.full(len(starts), -1, np.intp)
         """Where each block lies in the ring, in entries; -1: it is not held."""
         self._counts: Order = np.zeros(len(starts), np.intp)
-        self._queue: deque[tuple[int, int, int]] = deque()
-        """(start, place, end) in the order of the ring; some have been dropped since."""
         self._next = 0
-        self._round = 0
+        self._clear = self._size
+        """Nothing lies between the next place and here."""
         self._allowance = 0
 
     def next_batch(self) -> None:
         """From here on another eighth may be replaced; what is free may be filled at once."""
-        self._allowance = max(self._size >> 3, 0 if self._round else self._size - self._next)
+        self._allowance = max(self._size >> 3, self._clear - self._next)
 
     def held(self, blocks: Order) -> Mask:
         return self._at[blocks] >= 0
@@ -46,39 +46,43 @@ class BlockCache:
         """Which of the URLs are there (as indexes), and their facts; ``blocks``, all held, says where each one would be."""
         return self._buffer.find(self._at[blocks], self._counts[blocks], keys, checks)
 
-    def hold(self, blocks: Order, values: Sequence[bytes | None]) -> None:
-        """Keep what was read of these blocks, as far as this batch may."""
-        gone: list[tuple[int, int, int]] = []
-        for block, start, value in zip(blocks.tolist(), self.starts[blocks].tolist(), values, strict=True):
-            entries = len(value or b"") // ENTRY_BYTES
-            if entries > self._allowance or entries > self._size >> 3:
-                continue
-            self._allowance -= entries
-            place = self._make_room(entries, gone) if entries else 0
-            if value:
-                self._bytes[place * ENTRY_BYTES : (place + entries) * ENTRY_BYTES] = value
-                self._queue.append((start, place, place + entries))
-            self._at[block] = place
-            self._counts[block] = entries
-        if gone:
-            starts, places, _ = (np.array(column, dtype=np.uint64) for column in zip(*gone, strict=True))
-            which = np.minimum(np.searchsorted(self.starts, starts), len(self.starts) - 1)
-            # One that was dropped and read again lies elsewhere.
-            same = (self.starts[which] == starts) & (self._at[which] == places.astype(np.intp))
-            self._at[which[same]] = -1
+    def hold(self, blocks: Order, shelf: Shelf) -> None:
+        """Keep the first of these blocks, which are those of the shelf, as far as this batch may."""
+        ends = np.cumsum(shelf.counts)
+        kept = int(np.searchsorted(ends, self._allowance, side="right"))
+        done = 0
+        while done < kept:
+            begin = int(ends[done - 1]) if done else 0
+            # As many as fit before the ring's end; then from its beginning.
+            fit = min(kept, int(np.searchsorted(ends, begin + self._size - self._next, side="right")))
+            if fit > done:
+                self._put(blocks[done:fit], shelf, done, fit)
+            elif not self._next:
+                return
+            if fit < kept:
+                self._next = self._clear = 0
+            done = fit
 
-    def _make_room(self, entries: int, gone: list[tuple[int, int, int]]) -> int:
-        """Where so many entries may be put; what lay there is added to ``gone``."""
-        queue = self._queue
-        if self._next + entries > self._size:
-            while queue and queue[0][1] >= self._next:
-                gone.append(queue.popleft())
-            self._next, self._round = 0, self._round + 1
-        place = self._next
-        self._next += entries
-        while self._round and queue and place <= queue[0][1] < self._next:
-            gone.append(queue.popleft())
-        return place
+    def _put(self, blocks: Order, shelf: Shelf, begin: int, end: int) -> None:
+        """One after the other at the next place; they fit."""
+        counts = shelf.counts[begin:end]
+        size = int(counts.sum())
+        self._make_room(size)
+        first, last = self._next * ENTRY_BYTES, (self._next + size) * ENTRY_BYTES
+        self._raw[first:last] = shelf.raw(begin, end)
+        self._at[blocks] = self._next + np.cumsum(counts) - counts
+        self._counts[blocks] = counts
+        self._next += size
+        self._allowance -= size
+
+    def _make_room(self, entries: int) -> None:
+        """Forget what lies in the next so many places."""
+        if self._next + entries <= self._clear:
+            return
+        clear = min(self._size, max(self._next + entries, self._clear + (self._size >> _SWEEPS)))
+        gone = (self._at < clear) & (self._at + self._counts > self._clear) & (self._counts > 0)
+        self._at[gone] = -1
+        self._clear = clear
 
     def changed(self, starts: U64, dropped: Mask) -> None:
         """There are more blocks now; ``dropped`` are those of them whose content is another."""

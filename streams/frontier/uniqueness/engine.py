@@ -43,7 +43,7 @@ from streams.frontier.uniqueness.keys import (
 from streams.frontier.uniqueness.recent import RECENT_ENTRIES, Decision, Recent
 from streams.frontier.uniqueness.search import Mask, Shelf
 
-_CHUNK: Final = 256
+_CHUNK: Final = 1024
 """Blocks fetched and searched at once: their keys stay in the processor's cache, and memory stays bounded whatever a batch touches."""
 
 
@@ -230,6 +230,6 @@ class Engine:
     def _read(self, blocks: Order, sizes: Order, keys: U64, checks: U32) -> tuple[Order, U32]:
         """The same for blocks that are not held; ``sizes`` says how many of the URLs each one may have."""
         values = self._state.get_many(SEEN, [name + BLOCK for name in names(self._cache.starts[blocks])])
-        found = Shelf(values).find(np.repeat(np.arange(len(blocks)), sizes), keys, checks)
-        self._cache.hold(blocks, values)
-        return found
+        shelf = Shelf(values)
+        self._cache.hold(blocks, shelf)
+        return shelf.find(np.repeat(np.arange(len(blocks)), sizes), keys, checks)

@@ -1,8 +1,9 @@
 """What was admitted or changed lately and is not yet in its blocks: in memory, and in the state as runs.
 
-A block that takes in one URL is written whole. So entries wait until their blocks have many of them, and those ranges of keys go first
-whose blocks have the most: links to the servers that are being crawled soon, strays late, all at once when a budget is reached. This
-is what VEUNIQ's TMP does for URLs, done for writes: nothing waits for its answer.
+A block that takes in one URL is written whole. So entries wait until their blocks have many of them. When a budget is reached, the
+stretch of keys goes first whose blocks have the most: links to the servers that are being crawled soon, strays late. One stretch, and
+not the densest blocks wherever they are, because RocksDB merges what was written with all that lies between its first and its last
+key. This is what VEUNIQ's TMP does for URLs, done for writes: nothing waits for its answer.
 
 ``decide`` says which ranges a checkpoint folds into blocks, the log carries it, and ``committed`` forgets them.
 """
@@ -28,7 +29,7 @@ from streams.frontier.uniqueness.keys import (
 
 RECENT_ENTRIES: Final = 128 * 1024
 """For one partition, 2 MB; a process has several."""
-_UNIT_BLOCKS: Final = 1024
+_UNIT_BLOCKS: Final = 4096
 """A region is folded whole, so that its runs are gone with it, but in parts of so many blocks where it is larger."""
 _REGION_ENTRIES: Final = 32 * 1024
 """A region's runs travel in one snapshot piece."""
@@ -118,12 +119,13 @@ def _outside(entries: Entries, ranges: Ranges) -> Entries:
 
 
 def _densest(layers: Sequence[U64], starts: U64, enough: int, heavy: npt.NDArray[np.bool_]) -> Ranges:
-    """Ranges that hold at least ``enough`` of the keys and half of the heavy regions', in as few blocks as possible."""
+    """Ranges that hold at least ``enough`` of the keys, one after the other, and half of the heavy regions', in few blocks."""
     begins = _unit_begins(starts)
     counts = np.sum([np.diff(np.searchsorted(keys, starts[begins]), append=len(keys)) for keys in layers], axis=0)
-    order = np.argsort(-counts / np.diff(begins, append=len(starts)), kind="stable")
+    blocks = np.diff(begins, append=len(starts))
     chosen = np.zeros(len(begins), dtype=np.bool_)
-    chosen[_until(counts, order, enough)] = True
+    chosen[_stretch(counts, blocks, enough)] = True
+    order = np.argsort(-counts / blocks, kind="stable")
     region = regions_of(starts[begins])
     for one in np.flatnonzero(heavy):
         own = order[region[order] == one]
@@ -131,6 +133,21 @@ def _densest(layers: Sequence[U64], starts: U64, enough: int, heavy: npt.NDArray
     which = np.flatnonzero(chosen & (counts > 0))[:MOST_RANGES]
     lasts = np.append(starts[begins[1:]], np.uint64(0)) - np.uint64(1)
     return Ranges(starts[begins[which]], lasts[which])
+
+
+def _stretch(counts: Counts, blocks: Counts, enough: int) -> slice:
+    """Of all stretches whose counts make up ``enough``, the one with the most for each of its blocks; everything when there is none."""
+    if enough <= 0:
+        return slice(0)
+    ends = np.cumsum(counts)
+    lasts = np.searchsorted(ends, ends - counts + enough)
+    firsts = np.flatnonzero(lasts < len(ends))
+    if not len(firsts):
+        return slice(None)
+    lasts, block_ends = lasts[firsts], np.cumsum(blocks)
+    sums = ends[lasts] - ends[firsts] + counts[firsts]
+    best = int(np.argmax(sums / (block_ends[lasts] - block_ends[firsts] + blocks[firsts])))
+    return slice(int(firsts[best]), int(lasts[best]) + 1)
 
 
 def _until(counts: Counts, order: Order, enough: int) -> Order:

@@ -19,9 +19,9 @@ Mask = npt.NDArray[np.bool_]
 class Buffer:
     """Bytes that hold packed blocks, each as | keys 8n | checks 4n | facts 4n |, at multiples of an entry's size."""
 
-    def __init__(self, raw: bytes | npt.NDArray[np.uint8]) -> None:
-        self._keys = np.frombuffer(raw, "<u8")
-        self._words = np.frombuffer(raw, "<u4")
+    def __init__(self, raw: npt.NDArray[np.uint8]) -> None:
+        self._keys = raw.view("<u8")
+        self._words = raw.view("<u4")
 
     def find(self, at: Order, counts: Order, keys: U64, checks: U32) -> tuple[Order, U32]:
         """Which of the URLs are there (as indexes), and their facts.
@@ -85,9 +85,17 @@ class Shelf:
         lengths = np.fromiter(map(len, parts), np.intp, len(parts))
         if (lengths % ENTRY_BYTES).any():
             raise CorruptState("a block of known URLs has a length that is no multiple of 16 bytes")
-        self._buffer = Buffer(b"".join(parts))
-        self.counts = lengths // ENTRY_BYTES
+        self._raw = np.frombuffer(b"".join(parts), np.uint8)
+        self._buffer = Buffer(self._raw)
+        self.counts: Order = lengths // ENTRY_BYTES
         self._at = np.cumsum(self.counts) - self.counts
+
+    def raw(self, begin: int, end: int) -> npt.NDArray[np.uint8]:
+        """The bytes of the blocks from one up to another."""
+        if begin == end:
+            return self._raw[:0]
+        last = self._at[end - 1] + self.counts[end - 1]
+        return self._raw[self._at[begin] * ENTRY_BYTES : last * ENTRY_BYTES]
 
     def find(self, blocks: Order, keys: U64, checks: U32) -> tuple[Order, U32]:
         """Which of the URLs are there (as indexes), and their facts; ``blocks`` says in which block each one would be."""

@@ -5,9 +5,9 @@ from typing import Final
 
 from gregor.state.store import StateReader, StateSpec, StateWriter
 from streams.frontier.uniqueness.apply import apply, apply_piece
-from streams.frontier.uniqueness.blocks import SEEN, WHOLE, Layout
+from streams.frontier.uniqueness.blocks import RUNS, SEEN, WHOLE, Layout
 
-FAMILIES: Final = (SEEN,)
+FAMILIES: Final = (RUNS, SEEN)
 
 
 def uniqueness_state(layout: Layout) -> StateSpec:
@@ -16,4 +16,4 @@ def uniqueness_state(layout: Layout) -> StateSpec:
     def apply_here(state: StateReader, deltas: Sequence[bytes], writer: StateWriter) -> None:
         apply(layout, state, deltas, writer)
 
-    return StateSpec(FAMILIES, apply_here, {SEEN: WHOLE}, {SEEN: apply_piece})
+    return StateSpec(FAMILIES, apply_here, WHOLE, {SEEN: apply_piece})
