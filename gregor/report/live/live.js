@@ -97,8 +97,9 @@ function serverRow(line) {
     size(line.wire_bytes), milliseconds(line.times_ms.mean), milliseconds(line.times_ms.p95), whole(line.depth), make("span", {}, clean(line.robots), ...delay)];
 }
 
-function servers(told) {
-  const last = chosen.offset + told.servers.length;
+// `asked` is what was asked for; what is chosen may be another thing by now.
+function servers(told, asked) {
+  const last = asked.offset + told.servers.length;
   const heads = COLUMNS.map(([key, title]) => {
     if (!key) return title;
     const button = make("button", { type: "button" }, title);
@@ -110,16 +111,16 @@ function servers(told) {
     return button;
   });
   const rows = told.servers.map(serverRow);
-  if (told.others && last >= told.found && !chosen.find) rows.push(serverRow(told.others));
-  const shown = rows.length ? table(heads, rows) : make("p", { class: "empty" }, chosen.find ? "No server has that in its name." : "No server was asked yet.");
-  const at = COLUMNS.findIndex(([key]) => key === chosen.sort);
-  shown.querySelectorAll("th")[at]?.setAttribute("aria-sort", chosen.order === "desc" ? "descending" : "ascending");
+  if (told.others && last >= told.found && !asked.find) rows.push(serverRow(told.others));
+  const shown = rows.length ? table(heads, rows) : make("p", { class: "empty" }, asked.find ? "No server has that in its name." : "No server was asked yet.");
+  const at = COLUMNS.findIndex(([key]) => key === asked.sort);
+  shown.querySelectorAll("th")[at]?.setAttribute("aria-sort", asked.order === "desc" ? "descending" : "ascending");
   show("servers", shown);
-  show("found", `${whole(told.found)} ${chosen.find ? "match" : "with a line of their own"}`);
-  show("place", told.found ? `${whole(chosen.offset + 1)} to ${whole(last)} of ${whole(told.found)}` : "");
-  element("earlier").disabled = chosen.offset === 0;
+  show("found", `${whole(told.found)} ${asked.find ? "match" : "with a line of their own"}`);
+  show("place", told.found ? `${whole(asked.offset + 1)} to ${whole(last)} of ${whole(told.found)}` : "");
+  element("earlier").disabled = asked.offset === 0;
   element("later").disabled = last >= told.found;
-  element("earlier").parentElement.hidden = told.found <= ROWS && chosen.offset === 0;
+  element("earlier").parentElement.hidden = told.found <= ROWS && asked.offset === 0;
 }
 
 function complain(text) {
@@ -138,20 +139,21 @@ async function first() {
 
 async function refresh() {
   if (!chosen.span) await first();
-  const { sort, order, offset, find } = chosen;
-  const [summary, status, rates, refusals, lines] = await Promise.all([ask("summary"), ask("status"), ask("rates", { span: chosen.span }),
+  const asked = { ...chosen };
+  const { sort, order, offset, find } = asked;
+  const [summary, status, rates, refusals, lines] = await Promise.all([ask("summary"), ask("status"), ask("rates", { span: asked.span }),
     ask("refusals"), ask("servers", { sort, order, offset, find, limit: ROWS })]);
   header(summary, status);
   tiles(summary, status);
   stages(summary, status);
   show("spans", ...SPANS.map(([name, title]) => {
-    const button = make("button", { type: "button", "aria-pressed": name === chosen.span }, title);
+    const button = make("button", { type: "button", "aria-pressed": name === asked.span }, title);
     button.addEventListener("click", () => { chosen.span = name; look(); });
     return button;
   }));
   if (!element("chart").matches(":hover")) show("chart", ...chart(rates));
   counts(summary, refusals);
-  servers(lines);
+  servers(lines, asked);
   const unreadable = summary.unreadable ? ` ${whole(summary.unreadable)} records could not be read.` : "";
   show("footer", `As of ${clock(summary.now_ms, true)}, folded from the topics fetched and verdicts.${unreadable} The same figures are JSON: /api/summary, status, rates, servers, refusals, explain?url=…`);
 }
