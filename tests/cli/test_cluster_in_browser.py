@@ -14,6 +14,7 @@ import pytest
 from gregor.config.text import from_toml
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
+from gregor.errors import ConfigError
 from tests.chaos.processes import Running, running, until
 from tests.cli.test_cluster import command_lines, processes_of
 from tests.pipeline.configured import write_config
@@ -27,8 +28,7 @@ def test_the_crawl_and_its_topics_are_shown_while_it_runs_and_both_end_with_it(t
         config.write_text(config.read_text() + "[views]\nport = 0\n")
         command = ("-m", "gregor", "--config", config, "cluster", "--output", output, "--keep", "--ui")
         with running(*command) as cluster:
-            log = output / "logs" / "ui.log"
-            until(log.is_file, "the Kafka UI is started", every=0.5, workers=[cluster])
+            until(lambda: len(addresses(output)) == 2, "the Kafka UI is started", every=0.5, workers=[cluster])
             views, ui = addresses(output)
             wait_for(f"{views}healthz", cluster)
             wait_for(ui, cluster)
@@ -48,17 +48,22 @@ def test_the_crawl_and_its_topics_are_shown_while_it_runs_and_both_end_with_it(t
         assert code == 0, printed
         assert views in printed
         assert ui in printed
+        bootstrap = from_toml((output / "gregor.toml").read_text()).kafka.bootstrap
         assert processes_of(output) == [], "nothing is left running"
+        assert [line for _, line in command_lines() if bootstrap in line] == [], "nor is any kaskade"
         for address in (views, ui):
             with pytest.raises(urllib.error.URLError):
                 text_at(address)
 
 
-def addresses(output: Path) -> tuple[str, str]:
-    """Of the page, by the configuration that was written; of the Kafka UI, by its process."""
-    config = from_toml((output / "gregor.toml").read_text())
-    ui = next(line.split() for _, line in command_lines() if "serve.py" in line and config.kafka.bootstrap in line)
-    return f"http://127.0.0.1:{config.views.port}/", f"http://{ui[-2]}:{ui[-1]}/"
+def addresses(output: Path) -> list[str]:
+    """Of the page, by the configuration that was written; of the Kafka UI, by its process; none before they are known."""
+    try:
+        config = from_toml((output / "gregor.toml").read_text())
+    except (OSError, ConfigError):
+        return []
+    serving = [line.split() for _, line in command_lines() if "serve.py" in line and config.kafka.bootstrap in line]
+    return [f"http://127.0.0.1:{config.views.port}/", *(f"http://{words[-2]}:{words[-1]}/" for words in serving[:1])]
 
 
 def wait_for(address: str, cluster: Running) -> None:
