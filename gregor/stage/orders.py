@@ -33,6 +33,8 @@ _log: Final = logging.getLogger("gregor.stage")
 
 BUSY_WAIT_S: Final = 0.01
 """How long finished orders may go unnoticed: a poll cannot be woken by them."""
+LEAVING_S: Final = 8.0
+"""How long a stop waits for orders in flight; below the 10 s that many who ask for one wait before they kill."""
 
 
 class OrderLoop(Loop):
@@ -109,7 +111,12 @@ class OrderLoop(Loop):
             self.commits += 1
 
     def drain(self) -> None:
-        """Results leave as soon as they can; orders in flight come again elsewhere."""
+        """Orders in flight end with what they have, so that nothing of it is done again; what takes too long comes again elsewhere."""
+        self._stage.leave()
+        give_up = time.monotonic() + LEAVING_S
+        while any(window.busy for window in self._windows.values()) and time.monotonic() < give_up:
+            self.step(BUSY_WAIT_S)
+        self.checkpoint()
 
     def _arrive(self, event: Assigned) -> None:
         for partition, assignment in event.partitions.items():

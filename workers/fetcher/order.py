@@ -39,7 +39,8 @@ class OrderRun:
         self._running = running
         self._delay = order.delay_ms / 1000
         now = time.monotonic()
-        self._pace = Pace(self._delay, now + self._delay if running.redelivered else now, order.connections)
+        begins = now + self._delay if running.redelivered else now
+        self._pace = Pace(self._delay, begins, order.connections, around.leaving)
         self._keeps_slot = self._delay < SHORT_DELAY_S and order.kind == "pages"
         self._results: dict[int, FetchResult] = {}
         self._stop = ""

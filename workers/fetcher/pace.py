@@ -9,9 +9,12 @@ it comes within ``CERTAIN`` of the delay, and otherwise that moment does.
 import asyncio
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Final
 
 CERTAIN: Final = 0.03
+SHORT_S: Final = 1.0
+"""A wait that nobody who leaves minds."""
 SERVERS_OF_ADDRESS: Final = 8
 """So many servers behind one address go at their full rate; more of them share it."""
 REMEMBERED_ADDRESSES: Final = 65_536
@@ -20,15 +23,20 @@ REMEMBERED_ADDRESSES: Final = 65_536
 class Pace:
     """One order's requests, in turn or several at once."""
 
-    def __init__(self, delay_s: float, begins: float, connections: int) -> None:
+    def __init__(self, delay_s: float, begins: float, connections: int, leaving: asyncio.Event) -> None:
         self._delay = delay_s
         self._next = begins
         self._in_turn = connections == 1
+        self._leaving = leaving
 
     async def wait(self) -> None:
-        """Until a request may start."""
-        while (left := self._next - time.monotonic()) > 0:  # noqa: ASYNC110  the time itself moves
-            await asyncio.sleep(left)
+        """Until a request may start, or until none will be."""
+        while (left := self._next - time.monotonic()) > 0 and not self._leaving.is_set():
+            if left < SHORT_S:
+                await asyncio.sleep(left)
+            else:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._leaving.wait(), left)
 
     async def take(self) -> None:
         """Wait until a request may start, and be the one that does."""

@@ -72,6 +72,7 @@ class FetcherStage:
         self._done: deque[tuple[Running, Sequence[Output]]] = deque()
         self._paused: dict[str, bool] = {}
         self._woken = False
+        self._leaving = False
         self._ready = threading.Event()
         self._broken: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -100,6 +101,8 @@ class FetcherStage:
         return len(self._wanted)
 
     def room(self) -> int:
+        if self._leaving:
+            return 0
         if self._around is not None and self._around.memory.full:
             return 0
         return max(0, self._most - len(self._wanted))
@@ -139,6 +142,12 @@ class FetcherStage:
     def figures(self) -> Figures:
         asked = self._around.tally.figures() if self._around is not None else {}
         return {**asked, ORDERS_IN_FLIGHT: {NO_LABELS: self.in_flight}}
+
+    def leave(self) -> None:
+        """URLs that were not asked for yet are given back, so that another fetcher asks for them, and for no other again."""
+        self._leaving = True
+        if self._around is not None and self._loop is not None and self._broken is None:
+            self._loop.call_soon_threadsafe(self._around.leaving.set)
 
     def close(self) -> None:
         if self._thread is None or self._loop is None:

@@ -107,6 +107,8 @@ class Surroundings:
         self.memory = Memory(MEMORY_BYTES)
         self.tally = Tally()
         self.gate = Gate(config.kafka.session_timeout_s / 2)
+        self.leaving = asyncio.Event()
+        """Set when the fetcher ends: no request is begun any more."""
         self.crawl_paused = False
         self.paused_servers: frozenset[str] = frozenset()
         self._base = {"User-Agent": config.user_agent_header, "Accept": ACCEPT, "Accept-Encoding": ACCEPT_ENCODING}
@@ -154,6 +156,8 @@ class Surroundings:
 
     def paused(self, server: str) -> str:
         """Why no request may be made now; empty: it may."""
+        if self.leaving.is_set():
+            return "not requested: the fetcher is leaving"
         if self.crawl_paused:
             return "not requested: the crawl is paused"
         return "not requested: the server is paused" if server in self.paused_servers else ""

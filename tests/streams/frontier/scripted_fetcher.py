@@ -80,6 +80,9 @@ class ScriptedFetcher:
         done, self._done = self._done, {}
         return [Finished(ticket, outputs) for ticket, outputs in done.items()]
 
+    def leave(self) -> None:
+        """Nothing takes long."""
+
     def close(self) -> None:
         """Nothing is held."""
 

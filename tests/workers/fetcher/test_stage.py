@@ -74,6 +74,22 @@ def test_an_order_makes_one_result_record_and_a_page_for_each_response(web: Web,
     assert server.connections == 1
 
 
+def test_a_fetcher_that_leaves_finishes_what_it_asked_for_and_gives_the_rest_back(web: Web) -> None:
+    server = Echo()
+    with web.serving(server), fetching(settings()) as fetcher:
+        begun = fetcher.start(order_of(server.name, "/a", "/b", "/c", order={"delay_ms": 3_600_000}))
+        until_asked(server)
+        fetcher.stage.leave()
+        assert fetcher.stage.room() == 0, "it takes no more orders"
+        late = fetcher.start(order_of(server.name, "/d"))
+        answers = fetcher.gather([begun, late])
+    assert [one.outcome for one in answers[begun].fetched.results] == ["ok", "cancelled", "cancelled"]
+    assert [page.facts.path for page in answers[begun].pages] == ["/a"], "an hour early, and nothing is lost"
+    assert [one.outcome for one in answers[late].fetched.results] == ["cancelled"]
+    assert "leaving" in answers[late].fetched.results[0].detail
+    assert len(server.requests) == 1
+
+
 def test_a_request_names_the_crawler_its_contact_and_the_validators(web: Web, fetcher: Fetching) -> None:
     server = Echo()
     with web.serving(server):
