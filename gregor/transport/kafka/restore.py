@@ -200,11 +200,11 @@ class Arrival:
         asked = [ck.TopicPartition(topic, self.partition) for topic in self._inputs.values()]
         short = {topic: name for name, topic in self._inputs.items()}
         try:
-            found = {
-                short[one.topic]: one.offset
-                for one in group.committed(asked, timeout=LOOK_TIMEOUT_S)
-                if one.offset >= 0
-            }
+            answers = group.committed(asked, timeout=LOOK_TIMEOUT_S)
+            for one in answers:
+                if one.error is not None:
+                    raise KafkaException(one.error)
+            found = {short[one.topic]: one.offset for one in answers if one.offset >= 0}
         except KafkaException as error:
             self._try_again(error, group)
             return

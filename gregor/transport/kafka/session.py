@@ -44,6 +44,7 @@ _log: Final = logging.getLogger("gregor.kafka.session")
 
 MOST_REJOINS: Final = 5
 REJOIN_WINDOW_S: Final = 60.0
+REPORT_EVERY_S: Final = 5.0
 
 
 class KafkaSession:
@@ -66,6 +67,7 @@ class KafkaSession:
         self._committed: dict[TopicPartition, Position] = {}
         self._average_bytes = 1024.0
         self._down_since: float | None = None
+        self._quiet_until = 0.0
         self.closed = False
         self._checkpointer = Checkpointer(clients, stage, folder.id)
         self._broadcast = Broadcast(clients, stage.broadcast)
@@ -157,7 +159,9 @@ class KafkaSession:
     def _on_error(self, error: KafkaError) -> None:
         if _is_fatal(error):
             self._broken = error
-        elif error.code() != KafkaError._ALL_BROKERS_DOWN:
+        elif error.code() != KafkaError._ALL_BROKERS_DOWN and time.monotonic() > self._quiet_until:
+            # A broker that is away is reported ten times a second, and all of it at once when nothing was polled for a while.
+            self._quiet_until = time.monotonic() + REPORT_EVERY_S
             _log.info("the consumer reports: %s", error.str())
 
     def _rejoin(self, error: KafkaError) -> None:

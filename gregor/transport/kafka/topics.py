@@ -9,18 +9,20 @@ from typing import Final, Literal
 
 import confluent_kafka as ck
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from msgspec import Struct
 
 from gregor.config import Names
 from gregor.errors import BrokerUnreachable, TopologyError, TransportError
 from gregor.transport.kafka.clients import Clients
+from gregor.transport.kafka.questions import ANSWER_TIMEOUT_S, ask
 from schemas.codec import Undecodable, encode
 from schemas.control import Layout, decode_control
 from schemas.topics import TOPICS, Topic
 
 LAYOUT_KEY: Final = b"layout"
 _TIMEOUT_S: Final = 30.0
+_PATIENCE_S: Final = 60.0
 
 Aspect = Literal[
     "topic", "partitions", "cleanup.policy", "max.message.bytes", "retention.ms", "retention.bytes", "layout"
@@ -74,21 +76,26 @@ def settings_of(topic: Topic) -> dict[str, str]:
 
 def find_topics(admin: AdminClient, names: Names) -> dict[str, Found]:
     """The crawl's topics that exist, by short name."""
-    try:
-        listed = admin.list_topics(timeout=_TIMEOUT_S).topics
-        there = [topic.name for topic in TOPICS if names.topic(topic.name) in listed]
-        resources = {name: ConfigResource(ResourceType.TOPIC, names.topic(name)) for name in there}
+
+    def look() -> tuple[dict[str, int], dict[str, dict[str, ConfigEntry]]]:
+        listed = admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics
+        counts = {
+            topic.name: len(listed[names.topic(topic.name)].partitions)
+            for topic in TOPICS
+            if names.topic(topic.name) in listed
+        }
+        resources = {name: ConfigResource(ResourceType.TOPIC, names.topic(name)) for name in counts}
         described = admin.describe_configs(list(resources.values())) if resources else {}
-        settings = {name: described[resource].result(timeout=_TIMEOUT_S) for name, resource in resources.items()}
-    except KafkaException as error:
-        raise TransportError(f"the topics of crawl {names.crawl!r} cannot be read: {error.args[0].str()}") from error
+        return counts, {name: described[resource].result(ANSWER_TIMEOUT_S) for name, resource in resources.items()}
+
+    counts, settings = ask(f"the topics of crawl {names.crawl!r}", look, _PATIENCE_S)
     wanted = settings_of(TOPICS[0])
     return {
         name: Found(
-            partitions=len(listed[names.topic(name)].partitions),
+            partitions=partitions,
             settings={key: entry.value for key, entry in settings[name].items() if key in wanted},
         )
-        for name in there
+        for name, partitions in counts.items()
     }
 
 
@@ -204,6 +211,8 @@ def _create_topics(
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise TransportError(f"{name} cannot be made: {error.args[0].str()}") from error
+        except TimeoutError as error:
+            raise TransportError(f"{name} cannot be made: no answer came within {_TIMEOUT_S:g} s") from error
     _wait_until_listed(admin, [topic.topic for topic in wanted])
     return made
 
