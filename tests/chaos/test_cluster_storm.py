@@ -31,6 +31,8 @@ ROLES: Final = ("frontier", "fetcher", "extractor", "archiver")
 FEW_HOUSES: Final = tuple(House(name=f"Pavilion {number}", pages=30, mirrors=number == 0) for number in range(4))
 HELD_S: Final = 1.6 * SESSION_S
 BREATH_S: Final = 1.0
+LATENCY_S: Final = 1.5 if LONG else 0.05
+"""Of the site, so that the whole storm falls within the crawl."""
 
 Deed = Literal["kill", "rob", "hold", "kill broker", "hold broker"]
 
@@ -114,7 +116,7 @@ def test_whatever_is_killed_the_crawl_is_whole_and_every_promise_kept(tmp_path: 
     museum = Museum(houses=HOUSES if LONG else FEW_HOUSES)
     plan = Plan(brokers=BROKERS, workers=dict.fromkeys(ROLES, 2))
     began = time.monotonic()
-    with besieged(tmp_path / "cluster", museum, plan, latency_s=0.05) as siege:
+    with besieged(tmp_path / "cluster", museum, plan, latency_s=LATENCY_S) as siege:
         storm = Storm(siege, moments)
         siege.until_done(storm.strike)
         findings = siege.check()
