@@ -2,15 +2,15 @@
 
 Run: python bench/cluster.py [--quick] [--json]
 
-The sites and the settings are those of bench/crawl.py. Rates are those of the server's log, from the first request to the last. The
-broker has carried a small crawl before; processor time is that from the seed until nothing is left to do, by role. Then, on the same
-cluster, links come one at a time: how long until a reader of committed records has the order for each. At last a frontier is filled by the
-real stage, all of its URLs queued, and restored from its changelog into an empty folder.
+The sites and the settings are those of bench/crawl.py; without --quick also with an archiver, beside the embedded crawl with one. Rates
+are those of the server's log, from the first request to the last. The broker has carried a small crawl before; processor time is that
+from the seed until nothing is left to do, by role. Then, on the same cluster, links come one at a time: how long until a reader of
+committed records has the order for each. At last a frontier is filled by the real stage, all of its URLs queued, and restored from its
+changelog into an empty folder.
 """
 
-import argparse
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from bench.clustered.restore import Restored
 from bench.crawling.contenders import Contender, Run, contenders, measure, scrapy, settle
 from bench.crawling.sites import Site, documentation, generated
 from bench.fetching.nginx import nginx
-from bench.report import finish, machine, parser
+from bench.report import finish, machine, options
 from gregor.pipeline.local.cluster import LocalCluster
 
 WARM_UP_PAGES: Final = 500
@@ -39,14 +39,21 @@ class Sizes(Struct, frozen=True):
     """After which Scrapy is stopped, whose rate does not depend on the size of a site; 0: it crawls all of it."""
     links: int
     restored_urls: int
+    archive: tuple[bool, ...]
+    """Without an archiver, and with one."""
 
 
-QUICK: Final = Sizes(pages=3_000, scrapy_pages=400, links=20, restored_urls=300_000)
-WHOLE: Final = Sizes(pages=10_000, scrapy_pages=0, links=100, restored_urls=WHOLE_FRONTIER)
+QUICK: Final = Sizes(pages=3_000, scrapy_pages=400, links=20, restored_urls=300_000, archive=(False,))
+WHOLE: Final = Sizes(pages=10_000, scrapy_pages=0, links=100, restored_urls=WHOLE_FRONTIER, archive=(False, True))
+CLUSTER: Final = {False: "cluster", True: "cluster+archive"}
+EMBEDDED: Final = {False: "gregor", True: "gregor+archive"}
+
+Runs = dict[str, Run | ClusterRun]
+"""Of one site, by crawler."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    asked = _options(arguments)
+    asked = options(__doc__, arguments=arguments)
     sizes = QUICK if asked.quick else WHOLE
     print(machine("confluent-kafka", "aiohttp", "selectolax", "scrapy"))
     with tempfile.TemporaryDirectory(prefix="gregor-bench-") as name:
@@ -56,30 +63,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sites = [generated(folder / "generated", sizes.pages)]
         if not asked.quick:
             sites.append(documentation("python"))
-        alone = {site.name: _alone(site, sizes.scrapy_pages) for site in sites}
-        warm_up = generated(folder / "warm-up", WARM_UP_PAGES)
-        with cluster(settings(archive=asked.archive), folder / "cluster") as job:
-            crawl(job, warm_up)
-            runs = {site.name: _on_cluster(job, site) for site in sites}
+        runs = {site.name: _alone(site, sizes) for site in sites}
+        with cluster(settings(archive=False), folder / "cluster") as job:
+            _crawl_all(job, sites, runs, CLUSTER[False], folder)
             late = _latency(job, sizes.links)
             job.stop_workers()
             restored = restore.measure(job.bootstrap, _broker_cpu(job), folder / "restore", sizes.restored_urls)
-    figures = figures_of(runs, alone, asked.archive)
-    finish(figures | _late(late) | restore_figures(restored), asked.json)
+        if True in sizes.archive:
+            with cluster(settings(archive=True), folder / "archiving") as job:
+                _crawl_all(job, sites, runs, CLUSTER[True], folder)
+    finish(figures_of(runs) | _late(late) | restore_figures(restored), asked.json)
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    options = parser(__doc__)
-    options.formatter_class = argparse.RawDescriptionHelpFormatter
-    options.add_argument("--archive", action="store_true", help="with an archiver, beside an embedded crawl with one")
-    return options.parse_args(arguments)
+def _crawl_all(job: LocalCluster, sites: Sequence[Site], runs: dict[str, Runs], name: str, folder: Path) -> None:
+    """After a small crawl with which the broker compiles its code."""
+    crawl(job, generated(folder / "warm-up", WARM_UP_PAGES))
+    for site in sites:
+        runs[site.name][name] = _on_cluster(job, site, name)
 
 
-def _alone(site: Site, scrapy_pages: int) -> dict[str, Run]:
+def _alone(site: Site, sizes: Sizes) -> Runs:
     """The other crawlers, one after the other, with the machine to themselves."""
     print(f"\n{site.name}\n{'':22}{'pages':>8}{'pages/s':>10}{'links/s':>10}{'CPU ms':>9}{'requests':>10}")
-    ours = [one for one in contenders() if one.name in ("gregor", "gregor+archive")]
-    return {one.name: _one(one, site) for one in (*ours, scrapy(scrapy_pages))}
+    wanted = [EMBEDDED[archive] for archive in sizes.archive]
+    ours = [one for one in contenders() if one.name in wanted]
+    return {one.name: _one(one, site) for one in (*ours, scrapy(sizes.scrapy_pages))}
 
 
 def _one(contender: Contender, site: Site) -> Run:
@@ -89,10 +97,10 @@ def _one(contender: Contender, site: Site) -> Run:
     return run
 
 
-def _on_cluster(job: LocalCluster, site: Site) -> ClusterRun:
+def _on_cluster(job: LocalCluster, site: Site, name: str) -> ClusterRun:
     run = crawl(job, site)
     print(f"\n{site.name}")
-    _print("cluster", run)
+    _print(name, run)
     for role, used in run.cpu_ms_per_page.items():
         print(f"  {role:20}{'':28}{used:>9.3f}", flush=True)
     settle()
@@ -121,26 +129,31 @@ def _broker_cpu(job: LocalCluster) -> Callable[[], float]:
     return used
 
 
-def figures_of(runs: dict[str, ClusterRun], alone: dict[str, dict[str, Run]], archive: bool) -> dict[str, Any]:
-    """Ratios are those of the site on which we do worst; the rest is of the generated one."""
-    first = next(iter(runs.values()))
-    embedded = "gregor+archive" if archive else "gregor"
-    ratios = {
-        f"ratio_{title}": min(round(run.pages_per_s / alone[site][name].pages_per_s, 3) for site, run in runs.items())
-        for title, name in (("scrapy", "scrapy"), ("embedded", embedded))
-    }
+def figures_of(runs: Mapping[str, Runs]) -> dict[str, Any]:
+    """Those of the first site, without an archiver; what came of the other site, and with one, stands below them."""
+    ratios = {site: _ratios(by) for site, by in runs.items()}
+    site, by = next(iter(runs.items()))
+    run = by[CLUSTER[False]]
+    assert isinstance(run, ClusterRun)
     return {
-        "pages_per_s": first.pages_per_s,
-        **ratios,
-        "pages": first.pages,
-        "cpu_ms_per_page": {**first.cpu_ms_per_page, "all": first.cpu_ms},
-        "sites": {
-            site: {
-                "cluster": msgspec.to_builtins(run),
-                **{name: msgspec.to_builtins(one) for name, one in alone[site].items()},
-            }
-            for site, run in runs.items()
-        },
+        "pages_per_s": run.pages_per_s,
+        **ratios[site][CLUSTER[False]],
+        "pages": run.pages,
+        "cpu_ms_per_page": {**run.cpu_ms_per_page, "all": run.cpu_ms},
+        "ratios": ratios,
+        "sites": {site: {name: msgspec.to_builtins(one) for name, one in by.items()} for site, by in runs.items()},
+    }
+
+
+def _ratios(by: Runs) -> dict[str, dict[str, float]]:
+    """A cluster with an archiver stands beside an embedded crawl with one."""
+    return {
+        CLUSTER[archive]: {
+            "ratio_scrapy": round(by[CLUSTER[archive]].pages_per_s / by["scrapy"].pages_per_s, 3),
+            "ratio_embedded": round(by[CLUSTER[archive]].pages_per_s / by[EMBEDDED[archive]].pages_per_s, 3),
+        }
+        for archive in (False, True)
+        if CLUSTER[archive] in by
     }
 
 

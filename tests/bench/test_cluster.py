@@ -73,16 +73,23 @@ def test_every_link_is_timed_until_its_own_order_comes(config: Config, tmp_path:
     transport.close()
 
 
-def test_ratios_are_those_of_the_worst_site_and_of_what_is_alike() -> None:
-    runs = {"small": _cluster(300.0), "large": _cluster(600.0)}
-    alone = {
-        "small": {"gregor": _alone(200.0), "gregor+archive": _alone(100.0), "scrapy": _alone(10.0)},
-        "large": {"gregor": _alone(1000.0), "gregor+archive": _alone(800.0), "scrapy": _alone(40.0)},
-    }
-    figures = figures_of(runs, alone, archive=False)
-    assert (figures["ratio_embedded"], figures["ratio_scrapy"]) == (0.6, 15.0)
+def test_a_cluster_stands_beside_the_embedded_crawl_that_does_the_same() -> None:
+    figures = figures_of(
+        {
+            "large": {
+                "gregor": _alone(1000.0),
+                "gregor+archive": _alone(800.0),
+                "scrapy": _alone(40.0),
+                "cluster": _cluster(600.0),
+                "cluster+archive": _cluster(400.0),
+            },
+            "small": {"gregor": _alone(200.0), "scrapy": _alone(10.0), "cluster": _cluster(90.0)},
+        }
+    )
+    assert (figures["pages_per_s"], figures["ratio_embedded"], figures["ratio_scrapy"]) == (600.0, 0.6, 15.0)
     assert figures["cpu_ms_per_page"] == {"frontier": 0.1, "broker": 0.5, "all": 0.6}
-    assert figures_of(runs, alone, archive=True)["ratio_embedded"] == 0.75
+    assert figures["ratios"]["large"]["cluster+archive"] == {"ratio_scrapy": 10.0, "ratio_embedded": 0.5}
+    assert figures["ratios"]["small"] == {"cluster": {"ratio_scrapy": 9.0, "ratio_embedded": 0.45}}
 
 
 def test_a_scaled_figure_is_never_called_a_measured_one() -> None:
