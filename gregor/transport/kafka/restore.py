@@ -179,7 +179,8 @@ class Arrival:
         assert self.replica is not None
         if self._next < self._end:
             records: list[tuple[int, bytes | None]] = []
-            for message in restorer.consume(SLICE_RECORDS, 0.05):
+            # A consume of many waits for all of them or its whole time.
+            for message in restorer.consume(1, 0.05) + restorer.consume(SLICE_RECORDS - 1, 0):
                 error = message.error()
                 if error is None:
                     records.append((message.offset(), message.value()))
