@@ -31,7 +31,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     ),
     "topics": LazyCommand("gregor.cli.topics:topics", "Check or create the crawl's topics.", Section.CLUSTER),
     "seed": LazyCommand("gregor.cli.seed:seed", "Give a crawl URLs to begin with.", Section.CLUSTER),
-    "worker": LazyCommand("gregor.cli.worker:worker", "Run one stage of a crawl as a process.", Section.CLUSTER),
+    "worker": LazyCommand("gregor.cli.worker:worker", "Run one stage of a crawl, or its live page.", Section.CLUSTER),
     "stop": LazyCommand("gregor.cli.stop:stop", "Let all workers of a crawl leave.", Section.CLUSTER),
     "rebuild": LazyCommand(
         "gregor.cli.rebuild:rebuild", "Throw a worker's state away; its next start restores it.", Section.CLUSTER

@@ -13,7 +13,7 @@ from gregor.pipeline.worker import run_worker
 VIEWS = "views"
 
 
-@click.command(short_help="Run one stage of a crawl as a process.")
+@click.command(short_help="Run one stage of a crawl, or its live page.")
 @click.argument("role", type=click.Choice([*sorted(ROLES), VIEWS]))
 @click.option(
     "--folder", type=click.Path(path_type=Path), help="The worker's state; one process at a time may hold it."
