@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from gregor.errors import TransportError
 
@@ -45,7 +46,7 @@ def ask(what: str, question: Callable[[], Answer], patience_s: float) -> Answer:
             time.sleep(_RETRY_S)
 
 
-def partitions_of(client: Consumer, topic: str) -> list[int]:
+def partitions_of(client: Consumer | AdminClient, topic: str) -> list[int]:
     """Raises what the broker says of the topic; a client that never fetches learns of new leaders by this alone."""
     found = client.list_topics(topic, timeout=ANSWER_TIMEOUT_S).topics[topic]
     if found.error is not None:

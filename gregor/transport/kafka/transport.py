@@ -69,7 +69,7 @@ class KafkaTransport:
     def read(self, topic: str, partition: int, start: int, end: int | None = None) -> Iterator[Record]:
         reader = self._clients.reader()
         try:
-            low, high = self._ends(reader, topic)[partition]
+            low, high = self.ends(topic)[partition]
             yield from self._read(reader, topic, partition, max(start, low), high if end is None else min(end, high))
         finally:
             reader.close()
@@ -97,9 +97,7 @@ class KafkaTransport:
                         yield record_of(message, topic)
                 elif error.code() == KafkaError._PARTITION_EOF:
                     at = max(at, message.offset())
-                elif (
-                    error.code() == KafkaError._AUTO_OFFSET_RESET and (low := self._low(reader, topic, partition)) > at
-                ):
+                elif error.code() == KafkaError._AUTO_OFFSET_RESET and (low := self.ends(topic)[partition][0]) > at:
                     where.offset = at = low
                     reader.assign([where])
                 elif error.code() in FINAL or error.code() == KafkaError._AUTO_OFFSET_RESET:
@@ -108,22 +106,17 @@ class KafkaTransport:
                 # Whoever takes the records may take long over them.
                 give_up = time.monotonic() + patience
 
-    def _low(self, reader: ck.Consumer, topic: str, partition: int) -> int:
-        return self._ends(reader, topic)[partition][0]
-
-    def ends(self, topic: str) -> Mapping[int, tuple[int, int]]:
-        return self._ends(self._asker(), topic)
-
     def _asker(self, stage: str = "") -> ck.Consumer:
         if stage not in self._askers:
             self._askers[stage] = self._clients.onlooker(stage) if stage else self._clients.reader()
         return self._askers[stage]
 
-    def _ends(self, reader: ck.Consumer, topic: str) -> dict[int, tuple[int, int]]:
+    def ends(self, topic: str) -> Mapping[int, tuple[int, int]]:
         full = self._clients.names.topic(topic)
 
         def look() -> dict[int, tuple[int, int]]:
-            partitions = partitions_of(reader, full)
+            # By the client that is asked for offsets, too: it believes in the leaders that it has heard of for a quarter of an hour.
+            partitions = partitions_of(self._admin, full)
             low, high = (self._offsets(full, partitions, one) for one in (OffsetSpec.earliest(), OffsetSpec.latest()))
             return {partition: (low[partition], high[partition]) for partition in partitions}
 
@@ -150,7 +143,7 @@ class KafkaTransport:
             return found
 
         found = self._ask(f"offsets of {topic} by time", look)
-        ends = self._ends(reader, topic)
+        ends = self.ends(topic)
         # Nothing so late: the client answers with a negative offset.
         return {one.partition: one.offset if one.offset >= 0 else ends[one.partition][1] for one in found}
 
