@@ -27,6 +27,8 @@ class Work(Struct, frozen=True):
     """URLs decided, for the size of a checkpoint."""
     bytes: int = 0
     """Bytes that ``prepare`` will write outside of Kafka, for the same."""
+    urgent: bool = False
+    """Whether others have little to do before this is committed, so that it should not wait for more."""
 
 
 NOTHING = Work()

@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from gregor.config.sections import Checkpoint
 from gregor.errors import CommitFailed
 from gregor.stage.contract import Finished, OrderStage, Ticket
 from gregor.stage.decode import decode_all, decode_broadcast
 from gregor.stage.loop import POLL_BYTES, now_ms
-from gregor.stage.policy import NONE, Pending, due
+from gregor.stage.policy import APART_MS, NONE, Pending, due
 from gregor.stage.running import Loop
 from gregor.stage.window import Window
 from gregor.transport.port import (
@@ -60,6 +62,7 @@ class OrderLoop(Loop):
         self._redelivered_below: dict[int, int] = {}
         self._finished: list[Finished] = []
         self._pending = NONE
+        self._last_commit_ms = 0
         self._paused: set[int] = set()
 
     @property
@@ -68,7 +71,7 @@ class OrderLoop(Loop):
 
     def step(self, wait: float) -> None:
         """One event, and what has finished meanwhile."""
-        busy = any(window.busy for window in self._windows.values()) or self._pending is not NONE
+        busy = self._busy or self._pending is not NONE
         self._throttle()
         room = self._stage.room()
         match self._session.poll(max(1, room), POLL_BYTES, min(wait, BUSY_WAIT_S) if busy else wait):
@@ -84,6 +87,10 @@ class OrderLoop(Loop):
         self._gather()
         if due(self._policy, self._pending, self._clock()):
             self.checkpoint()
+
+    @property
+    def _busy(self) -> bool:
+        return any(window.busy for window in self._windows.values())
 
     def checkpoint(self) -> None:
         """Commit the results of everything that has finished, with the windows that say so; the rest comes again elsewhere."""
@@ -108,6 +115,7 @@ class OrderLoop(Loop):
         else:
             self._observer.committed(commit, 0, self._pending.bytes, time.perf_counter() - began)
             self._finished, self._pending = [], NONE
+            self._last_commit_ms = self._clock()
             self.commits += 1
 
     def drain(self) -> None:
@@ -163,6 +171,10 @@ class OrderLoop(Loop):
             if window is not None and window.finish(one.ticket.offset):
                 self._finished.append(one)
                 self._note(decided=True, size=sum(len(output.value) for output in one.outputs))
+        if self._pending.decided and self._pending.wanted_ms is None and not self._busy:
+            # Nothing more can finish before new orders come, which may well wait for these results.
+            wanted = max(self._clock(), self._last_commit_ms + APART_MS)
+            self._pending = replace(self._pending, wanted_ms=wanted)
 
     def _throttle(self) -> None:
         """Deliver no orders that cannot be taken: the stage is full, or the partition's window is."""
@@ -185,4 +197,5 @@ class OrderLoop(Loop):
             last_ms=now if decided else old.last_ms,
             decided=old.decided or decided,
             moved=True,
+            wanted_ms=old.wanted_ms,
         )

@@ -1,4 +1,4 @@
-"""When to checkpoint: the input is idle, enough URLs, enough bytes, or enough time, whichever comes first."""
+"""When to checkpoint: the input is idle, enough URLs, enough bytes, enough time, or somebody waits for it, whichever comes first."""
 
 from typing import Final
 
@@ -20,9 +20,14 @@ class Pending(Struct, frozen=True):
     """Outputs or mutations, or records that led to none."""
     moved: bool = False
     """Only positions: transaction markers were passed, or partitions have just arrived."""
+    wanted_ms: int | None = None
+    """From when on others wait for it; None: nobody does."""
 
 
 NONE: Final = Pending()
+
+APART_MS: Final = 100
+"""Between a commit and one for somebody who waits: a commit costs the broker ten milliseconds of processor time, whatever it holds."""
 
 
 def due(policy: Checkpoint, pending: Pending, now_ms: int) -> bool:
@@ -33,6 +38,7 @@ def due(policy: Checkpoint, pending: Pending, now_ms: int) -> bool:
             or pending.bytes >= policy.max_bytes
             or now_ms - pending.last_ms >= policy.idle_ms
             or now_ms - pending.since_ms >= policy.max_interval_s * 1000
+            or (pending.wanted_ms is not None and now_ms >= pending.wanted_ms)
         )
     # Positions alone are for people who look at lag: no hurry.
     return pending.moved and now_ms - pending.since_ms >= policy.max_interval_s * 1000
@@ -42,5 +48,6 @@ def next_due_ms(policy: Checkpoint, pending: Pending) -> int | None:
     """The time from which ``due`` holds even if nothing more comes; None: never."""
     by_interval = pending.since_ms + int(policy.max_interval_s * 1000)
     if pending.decided:
-        return min(pending.last_ms + policy.idle_ms, by_interval)
+        by_idleness = min(pending.last_ms + policy.idle_ms, by_interval)
+        return by_idleness if pending.wanted_ms is None else min(by_idleness, pending.wanted_ms)
     return by_interval if pending.moved else None

@@ -70,6 +70,11 @@ class PartitionFrontier:
             dues.append(books.servers.next_due_ms)
         return min((due for due in dues if due is not None), default=None)
 
+    @property
+    def orders_out(self) -> int:
+        """Orders without a result, those of this checkpoint among them."""
+        return len(self._books.leases)
+
     def verdicts(self) -> list[Output]:
         return self._books.verdicts.outputs(self._books.facts.now_ms)
 

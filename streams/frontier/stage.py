@@ -99,6 +99,8 @@ class FrontierStage:
                 for order in orders
             ],
             sum([len(order.urls) for order in orders]) + changed,
+            # When these are most of what is out, fetchers have run out of orders or soon will.
+            urgent=bool(orders) and 2 * len(orders) >= sum(one.orders_out for one in self._partitions.values()),
         )
 
     def _untold(self) -> Mapping[int, int]:

@@ -34,6 +34,12 @@ def test_positions_alone_wait_for_the_interval() -> None:
     assert due(POLICY, moved, 2000)
 
 
+def test_what_somebody_waits_for_is_due_when_it_is_wanted() -> None:
+    wanted = Pending(decided=True, since_ms=1000, last_ms=1100, wanted_ms=1110)
+    assert not due(POLICY, wanted, 1109)
+    assert due(POLICY, wanted, 1110)
+
+
 @given(
     st.builds(
         Pending,
@@ -43,6 +49,7 @@ def test_positions_alone_wait_for_the_interval() -> None:
         last_ms=st.integers(0, 10_000),
         decided=st.booleans(),
         moved=st.booleans(),
+        wanted_ms=st.none() | st.integers(0, 12_000),
     ),
     st.integers(0, 20_000),
 )

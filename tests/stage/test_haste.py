@@ -1,0 +1,111 @@
+"""What somebody waits for is committed at once: the clock stands still in these tests, so that no input is ever idle for long."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gregor.config import load
+from gregor.stage.contract import Decode, Finished, Received, Ticket
+from gregor.stage.loop import StageLoop
+from gregor.stage.orders import OrderLoop
+from gregor.stage.policy import APART_MS
+from gregor.stage.running import Loop
+from gregor.transport.embedded import EmbeddedTransport
+from gregor.transport.port import Output, StageSpec
+from gregor.url.fingerprint import HashPlacement
+from schemas.codec import encode
+from schemas.discovered import Discovered
+from streams.frontier.stage import SPEC as FRONTIER
+from streams.frontier.stage import FrontierStage
+from tests.transport.embedded_folder import SETTINGS, opened
+
+CONFIG = load(None, {}, {"crawl.scope": "any", "robots.obey": False}).config
+FETCHER = StageSpec(name="fetcher", inputs=("schedule",), outputs=("fetched",))
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_ms = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+class Slow:
+    """An OrderStage whose orders are done when the test says so."""
+
+    spec: StageSpec = FETCHER
+    decoders: Mapping[str, Decode] = {"schedule": lambda record: record.value}
+
+    def __init__(self) -> None:
+        self.running: list[Ticket] = []
+        self.done: list[Ticket] = []
+
+    def instruct(self, received: Sequence[Received]) -> None: ...
+
+    def room(self) -> int:
+        return 100
+
+    def start(self, ticket: Ticket, order: Any, redelivered: bool) -> None:
+        self.running.append(ticket)
+
+    def cancel(self, tickets: Sequence[Ticket]) -> None: ...
+
+    def finished(self) -> Sequence[Finished]:
+        done, self.done = self.done, []
+        return [Finished(ticket, [Output("fetched", ticket.partition, b"", b"done")]) for ticket in done]
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def transport(tmp_path: Path) -> Iterator[EmbeddedTransport]:
+    with opened(tmp_path, stages=(FRONTIER, FETCHER)) as transport:
+        yield transport
+
+
+def steps(loop: Loop, condition: Callable[[], bool] = lambda: False) -> None:
+    """Many more than anything takes, or until the condition holds."""
+    for _ in range(50):
+        loop.step(0.0)
+        if condition():
+            return
+
+
+def test_the_first_orders_leave_at_once_and_the_next_ones_a_little_apart(transport: EmbeddedTransport) -> None:
+    clock, placement = Clock(), HashPlacement(CONFIG.partitions.repositories, SETTINGS.partitions)
+    loop = StageLoop(FrontierStage(CONFIG, placement), transport.open(FRONTIER), CONFIG.checkpoint, clock=clock)
+
+    def find(server: str) -> None:
+        found = encode(Discovered(server=server, paths=("/",)))
+        transport.append([Output("discovered", placement.partition(server), server.encode(), found)])
+
+    steps(loop)
+    assert loop.commits == 0
+    find("a.example")
+    steps(loop)
+    assert loop.commits == 1
+    find("b.example")
+    steps(loop)
+    assert loop.commits == 1
+    clock.now_ms += APART_MS
+    steps(loop)
+    assert loop.commits == 2
+    orders = [one.key for partition in range(SETTINGS.partitions) for one in transport.read("schedule", partition, 0)]
+    assert sorted(orders, key=lambda key: key or b"") == [b"a.example", b"b.example"]
+
+
+def test_results_leave_at_once_when_no_order_is_left(transport: EmbeddedTransport) -> None:
+    stage = Slow()
+    loop = OrderLoop(stage, transport.open(FETCHER), CONFIG.checkpoint, clock=Clock())
+    transport.append([Output("schedule", 0, b"", b"order %d" % number) for number in range(3)])
+    steps(loop, lambda: len(stage.running) == 3)
+    stage.done = stage.running[1:]
+    steps(loop)
+    assert loop.commits == 0
+    stage.done = stage.running[:1]
+    steps(loop)
+    assert loop.commits == 1
+    assert len(list(transport.read("fetched", 0, 0))) == 3
