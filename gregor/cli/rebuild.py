@@ -18,7 +18,7 @@ def rebuild(settings: Settings, folder: Path | None) -> None:
 
     For a folder that was refused: foreign, corrupt, or ahead of its changelog. The worker must not be running. The member's id
     stays, so that it is known to the group as before. A crawl without a broker (`gregor crawl`) has no changelog to restore from,
-    and its folder is refused here.
+    and its folder is refused here. To make a state from the crawl's inputs instead, and compare, is `gregor replay`.
 
     \b
     Example:

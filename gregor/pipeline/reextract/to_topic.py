@@ -17,15 +17,31 @@ from gregor.pipeline.reextract.to_file import Reextracted, outcome
 from gregor.stage.loop import StageLoop
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import TopicPartition
+from gregor.transport.port import Event, Session, TopicPartition
 from schemas.topics import BY_NAME, Topic
 from workers.extractor.again import Reextraction
 
+PAGES_AT_ONCE: Final = 50
 LOOK_EVERY_S: Final = 0.5
 TELL_EVERY_S: Final = 5.0
 _MEMORY: Final = StoreOptions(block_cache_bytes=8 * 1024 * 1024, write_buffer_bytes=8 * 1024 * 1024)
 
 Tell = Callable[[str], None]
+
+
+class _InParts:
+    """The session, which gives few pages at a time: rules are slow, and a person who interrupts them does not wait for thousands."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.member = session.member
+        self.commit = session.commit
+        self.pause = session.pause
+        self.resume = session.resume
+        self.close = session.close
+
+    def poll(self, max_records: int, max_bytes: int, wait: float) -> Event:
+        return self._session.poll(min(max_records, PAGES_AT_ONCE), max_bytes, wait)
 
 
 def to_topic(
@@ -43,7 +59,7 @@ def to_topic(
     try:
         _make(transport, stage, config, topic)
         ends = {partition: end for partition, (_, end) in transport.ends("pages").items()}
-        session = transport.open(stage.spec)
+        session = _InParts(transport.open(stage.spec))
         loop = StageLoop(stage, session, config.checkpoint, config_version=config.config_version, notes=stage.note)
         try:
             finished = _run(transport, loop, stage, ends, stop, tell)
