@@ -57,6 +57,8 @@ class Slow:
         done, self.done = self.done, []
         return [Finished(ticket, [Output("fetched", ticket.partition, b"", b"done")]) for ticket in done]
 
+    def leave(self) -> None: ...
+
     def close(self) -> None: ...
 
 
