@@ -204,6 +204,7 @@ class KafkaTransport:
         asked = ck.TopicPartition(self._clients.names.topic(where.topic), where.partition)
 
         def look() -> tuple[int, int]:
+            partitions_of(reader, asked.topic)
             low, high = reader.get_watermark_offsets(asked, timeout=ANSWER_TIMEOUT_S)
             return low, high
 
