@@ -112,6 +112,26 @@ def test_killing_the_transaction_coordinator_in_mid_transaction_loses_and_double
 
 
 @pytest.mark.timeout(600)
+def test_a_broker_of_three_that_nobody_hears_for_a_while_loses_and_doubles_nothing(
+    tmp_path: Path, kafka3: KafkaCluster
+) -> None:
+    """As behind a cut network: its connections stay open, others take over what it led, and then it is back with what it believed."""
+    random = seeded("silent broker")
+    crawl = CopierStorm(tmp_path, kafka_of(kafka3, replication=3))
+    with storming(crawl, workers=2):
+        with crawl.writing(random, 4_000):
+            until(partial(crawl.more_than, 300), "transactions are under way", 0.1, crawl.workers)
+            silent = kafka3.leader(crawl.names.topic("schedule"), 0)
+            kafka3.stop_process(silent)
+            # The others notice after six seconds.
+            time.sleep(9.0)
+            kafka3.continue_process(silent)
+        crawl.wait_until_done()
+        crawl.check()
+        crawl.check_states()
+
+
+@pytest.mark.timeout(600)
 def test_slow_and_cut_connections_to_the_broker_lose_and_double_nothing(tmp_path: Path) -> None:
     random = seeded("connection storm")
     with proxy() as way, KafkaCluster(proxies=(way.port,)) as cluster:
