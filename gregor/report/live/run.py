@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
+import uvloop
 from aiohttp import web
 from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
 
@@ -30,7 +31,8 @@ def run_views(config: Config, folder: Path, on_listening: Callable[[str], None])
     """Until SIGTERM, SIGINT or `gregor stop`. ``folder`` may hold a frontier's state, for explain; ``on_listening`` gets the address."""
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
-    asyncio.run(_run(config, folder, on_listening))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(config, folder, on_listening))
 
 
 async def _run(config: Config, folder: Path, on_listening: Callable[[str], None]) -> None:
