@@ -9,7 +9,6 @@ from typing import Final
 
 import confluent_kafka as ck
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import OffsetSpec
 
 from gregor.config import Names
 from gregor.config.sections import Kafka
@@ -20,7 +19,7 @@ from gregor.state.replay import Identity
 from gregor.state.store import StateReader
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.member import MemberFolder
-from gregor.transport.kafka.questions import ANSWER_TIMEOUT_S, FINAL, Answer, ask, partitions_of
+from gregor.transport.kafka.questions import ANSWER_TIMEOUT_S, FINAL, Answer, ask, ends_of, partitions_of
 from gregor.transport.kafka.records import headers_of, record_of
 from gregor.transport.kafka.restore import Changelog, partition_folder
 from gregor.transport.kafka.session import KafkaSession
@@ -117,18 +116,9 @@ class KafkaTransport:
         def look() -> dict[int, tuple[int, int]]:
             # By the client that is asked for offsets, too: it believes in the leaders that it has heard of for a quarter of an hour.
             partitions = partitions_of(self._admin, full)
-            low, high = (self._offsets(full, partitions, one) for one in (OffsetSpec.earliest(), OffsetSpec.latest()))
-            return {partition: (low[partition], high[partition]) for partition in partitions}
+            return ends_of(self._admin, full, partitions)
 
         return self._ask(f"the ends of {topic}", look)
-
-    def _offsets(self, topic: str, partitions: Sequence[int], which: OffsetSpec) -> dict[int, int]:
-        """Of all partitions in one question; the latest is the last stable one, behind which nothing is decided yet."""
-        asked = {ck.TopicPartition(topic, one): which for one in partitions}
-        answers = self._admin.list_offsets(
-            asked, isolation_level=ck.IsolationLevel.READ_COMMITTED, request_timeout=ANSWER_TIMEOUT_S
-        )
-        return {where.partition: answer.result(ANSWER_TIMEOUT_S).offset for where, answer in answers.items()}
 
     def since(self, topic: str, time_ms: int) -> Mapping[int, int]:
         full = self._clients.names.topic(topic)
@@ -185,7 +175,7 @@ class KafkaTransport:
         topic = f"{stage}-changelog"
         where = TopicPartition(topic, partition)
         reader = self._asker()
-        start, end = self._ends_of(reader, where)
+        start, end = self.ends(topic)[partition]
         known = self._last.get(where)
         if known is not None and known[0] == end:
             return known[1]
@@ -199,16 +189,6 @@ class KafkaTransport:
         checkpoint = decode_checkpoint(found) if found is not None else None
         self._last[where] = end, checkpoint
         return checkpoint
-
-    def _ends_of(self, reader: ck.Consumer, where: TopicPartition) -> tuple[int, int]:
-        asked = ck.TopicPartition(self._clients.names.topic(where.topic), where.partition)
-
-        def look() -> tuple[int, int]:
-            partitions_of(reader, asked.topic)
-            low, high = reader.get_watermark_offsets(asked, timeout=ANSWER_TIMEOUT_S)
-            return low, high
-
-        return self._ask(f"the ends of {where.topic}", look)
 
     def state(self, stage: StageSpec, partition: int) -> StateReader | None:
         """What the member that lives in this transport's folder holds of the partition, if it is there: as of its last checkpoint."""
