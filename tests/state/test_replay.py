@@ -71,7 +71,13 @@ def test_a_checkpoint_that_says_nothing_new_but_the_time_is_known_as_such(store:
     records = replica.prepare([], said)
     replica.apply_live(records, 2)
     assert replica.stands_as(msgspec.structs.replace(said, now_ms=2))
-    for change in ({"positions": {"discovered": 6}}, {"counters": {}}, {"member": "b"}, {"config_version": "2"}):
+    changes: list[dict[str, object]] = [
+        {"positions": {"discovered": 6}},
+        {"counters": {}},
+        {"member": "b"},
+        {"config_version": "2"},
+    ]
+    for change in changes:
         assert not replica.stands_as(msgspec.structs.replace(said, **change))
 
 
