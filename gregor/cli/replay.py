@@ -102,8 +102,10 @@ def _partitions(access: Access, named: tuple[int, ...]) -> list[int]:
 
 
 def _lines(found: Outcome) -> Iterator[str]:
-    exact = f"{found.exact} of {found.partitions} partitions step by step"
-    yield f"{found.records:,} records, {exact}, {found.checkpoints - found.disagreeing:,} of {found.checkpoints:,} checkpoints agree"
+    steps = f"{found.exact:,} of {found.partitions:,} partitions step by step, the others by the times of their records"
+    yield f"{found.records:,} records; {steps}"
+    if found.checkpoints:
+        yield f"{found.checkpoints - found.disagreeing:,} of {found.checkpoints:,} checkpoints agree"
     yield ""
     names = sorted(found.then.keys() | found.now.keys())
     width = max([len(name) for name in names], default=0)

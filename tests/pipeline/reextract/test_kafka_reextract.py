@@ -62,7 +62,7 @@ def test_killed_in_the_middle_the_same_command_goes_on_and_no_item_is_there_twic
     path, rules = tmp_path / "gregor.toml", tmp_path / "rules.toml"
     path.write_text(
         f'[crawl]\nname = "again-{secrets.token_hex(4)}"\nscope = "any"\n[partitions]\npartitions = 4\n'
-        f'[kafka]\nbootstrap = "{kafka.bootstrap}"\nsession_timeout_s = 6.0\n'
+        f'[kafka]\nbootstrap = "{kafka.bootstrap}"\nsession_timeout_s = 30.0\n'
         f'[state]\nfolder = "{tmp_path / "state"}"\n[checkpoint]\nmax_interval_s = 0.2\n'
     )
     rules.write_text(RULES)

@@ -3,16 +3,12 @@
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
 from gregor.pipeline.operate.remembered import remember
-from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Output, TopicPartition
+from gregor.transport.port import TopicPartition
 from infra.kafka.cluster import KafkaCluster
-from schemas.codec import encode
-from schemas.discovered import decode_discovered
 from tests.chaos.processes import until
 from tests.pipeline.replay.replays import Replays, urls
 from tests.pipeline.test_kafka_crawl import crawl
@@ -51,19 +47,7 @@ def test_a_crawl_with_kills_in_its_history_is_replayed_and_is_the_same_until_som
         assert early["verdict"] == "nothing to compare with"
         assert early["now"]["admitted"] < found["now"]["admitted"]
 
-        forge(job.transport, end)
-        until(job.done, "the frontier has met it")
-        forged = replays("--partition", str(end))
-        assert forged["verdict"] == "same", "a URL that came from elsewhere is in both"
         job.transport.trim({TopicPartition("discovered", end): 3})
         whole = replays("--partition", str(end))
         assert whole["verdict"] == "same"
         assert whole["exact"] == 1, "the changelog has a checkpoint from which on the topics are whole"
-
-
-def forge(transport: KafkaTransport, partition: int) -> None:
-    """A discovery that no page of the crawl made."""
-    record = next(one for one in transport.read("discovered", partition, 0))
-    found = decode_discovered(record.value)
-    again = replace(found, paths=("/missing/wing.html?forged=1",), kind="seed", flags=(), counts=(), lastmods_ms=())
-    transport.append([Output("discovered", partition, found.server.encode(), encode(again))])
