@@ -1,7 +1,8 @@
 """URLs that wait for a time: failed ones for their next attempt, fetched ones for their next visit.
 
-One family by due time serves both, as Qc does in the paper. Reading begins behind what was taken last. What was put in since the last
-checkpoint is seen after it; nothing is put in before what was taken, because a due time lies in the future of its partition's clock.
+One family by due time serves both, as Qc does in the paper. Reading begins behind what was taken last. Nothing is put in before what was
+taken: a due time lies in the future of its partition's clock. What was put in since the last checkpoint is seen after it, and nothing
+that is due later is taken before: reading would begin behind it for ever.
 """
 
 from collections.abc import Sequence
@@ -88,9 +89,10 @@ class Later:
         if self.next_due_ms is None or self.next_due_ms > now_ms:
             return []
         found: list[tuple[bytes, Waiting]] = []
+        latest = now_ms if self._pending_ms is None else min(now_ms, self._pending_ms - 1)
         for key, value in self._state.scan(REVISIT, self.start):
             when = _KEY.unpack(key)[0]
-            if when > now_ms or len(found) >= count:
+            if when > latest or len(found) >= count:
                 self.next_due_ms = when
                 break
             self.start = key + b"\0"

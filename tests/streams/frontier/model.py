@@ -29,6 +29,8 @@ class ModelUrl:
         self.life = "queued"
         self.attempts = 0
         self.due = 0
+        self.put = False
+        """Whether it began to wait since the last checkpoint."""
         self.visit = 0
         self.misses = 0
         self.cookies: str | None = None
@@ -81,6 +83,8 @@ class Model:
         self._kept = Books()
 
     def commit(self) -> None:
+        for url in self.books.urls.values():
+            url.put = False
         self._kept = deepcopy(self.books)
 
     def abort(self) -> None:
@@ -144,8 +148,11 @@ class Model:
             if returns <= now:
                 self._end(lease)
                 self._requeue([url for url in self._urls(order) if url.life == "leased"], order.server, now)
-        for url in self.books.urls.values():
-            if url.life in ("retrying", "revisiting") and url.due <= now:
+        waiting = [url for url in self.books.urls.values() if url.life in ("retrying", "revisiting")]
+        # What began to wait since the last checkpoint is seen after it, and so is what is due later than that.
+        hidden = min((url.due for url in waiting if url.put), default=now + 1)
+        for url in waiting:
+            if url.due <= now and url.due < hidden:
                 if url.life == "revisiting":
                     self.count("recrawled")
                 self._requeue([url], url.key[0], now)
@@ -323,7 +330,8 @@ class Model:
         elif result.outcome in ("timeout", "disconnected", "server-error"):
             if url.attempts < most:
                 url.attempts += 1
-                url.life, url.due = "retrying", now + wait_ms(self.config.retry, url.attempts, url.place)
+                url.life, url.put = "retrying", True
+                url.due = now + wait_ms(self.config.retry, url.attempts, url.place)
             else:
                 self._fail(url)
         elif result.outcome == "address-refused":
@@ -349,6 +357,6 @@ class Model:
             return
         url.misses = url.misses + 1 if result.status in (404, 410) else 0
         if url.misses < 2:
-            url.life, url.attempts = "revisiting", 0
+            url.life, url.attempts, url.put = "revisiting", 0, True
             url.visit += 1
             url.due = now + int(self.config.revisit.interval_hours * HOUR_MS)

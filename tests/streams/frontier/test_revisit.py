@@ -145,3 +145,19 @@ def test_a_retry_and_a_visit_that_wait_are_both_kept_by_a_restore() -> None:
         assert rig.counters["retrying"] == rig.counters["revisiting"] == 1
         (retry,) = rig.frontier.release(T0 + HOUR)
         assert (retry.server, retry.attempt) == ("b.example", 2)
+
+
+def test_what_began_to_wait_just_before_a_long_sleep_is_not_passed_over() -> None:
+    with Rig(configure(**FIXED)) as rig:
+        rig.frontier.discover([links("a.example", "/1"), links("b.example", "/2")], T0)
+        visited, failed = sorted(rig.frontier.release(T0), key=lambda order: order.server)
+        rig.frontier.confirm(answer(visited), T0)
+        rig.commit()
+        rig.frontier.confirm(answer(failed, "server-error"), T0)
+        # The machine sleeps before the checkpoint: the retry of a minute from then is overdue, and so is the visit of two hours later.
+        rig.frontier.release(T0 + 3 * HOUR)
+        rig.commit()
+        rig.frontier.release(T0 + 3 * HOUR)
+        rig.commit()
+        assert (rig.counters["retrying"], rig.counters["revisiting"]) == (0, 0)
+        assert rig.counters["leased"] == 2
