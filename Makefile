@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup crawl test check jars kafka storm bench lock clean
+.PHONY: help setup crawl test check jars tools kafka storm bench lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 PORT ?= 9092
 BROKERS ?= 1
 JOBS ?= 2
-BENCHES := $(filter-out __init__,$(basename $(notdir $(wildcard bench/*.py))))
+BENCHES := $(basename $(notdir $(shell grep -l __main__ bench/*.py)))
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ $(STAMP): requirements.lock pyproject.toml infra/need.sh
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-test: jars check ## check, then run every test against real brokers
+test: jars tools check ## check, then run every test against real brokers
 	$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not alone"
 	$(BIN)/pytest -m alone
 
@@ -39,6 +39,9 @@ check: $(STAMP) ## lint, formatting, types and import layers
 jars: $(STAMP) ## fetch the Kafka broker's jars once
 	infra/need.sh java mvn
 	$(BIN)/python -m infra.kafka.jars
+
+tools: ## install what tests need beside the broker: a browser, and Prometheus' own checker
+	infra/need.sh chromium promtool
 
 kafka: jars ## run a Kafka in the foreground (PORT=9092, BROKERS=1 or 3, DATA=folder to keep)
 	exec $(BIN)/python -m infra.kafka --port $(PORT) --brokers $(BROKERS) $(if $(DATA),--data "$(DATA)")

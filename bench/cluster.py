@@ -23,6 +23,7 @@ from bench.clustered.crawl import ClusterRun, cluster, crawl, settings
 from bench.clustered.restore import Restored
 from bench.crawling.contenders import Contender, Run, contenders, measure, scrapy, settle
 from bench.crawling.sites import Site, documentation, generated
+from bench.engines.provision import run
 from bench.fetching.nginx import nginx
 from bench.report import finish, machine, options
 from gregor.pipeline.local.cluster import LocalCluster
@@ -178,4 +179,4 @@ def restore_figures(one: Restored) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

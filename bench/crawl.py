@@ -18,6 +18,7 @@ import msgspec
 
 from bench.crawling.contenders import Contender, Run, contenders, measure, settle
 from bench.crawling.sites import Site, documentation, generated
+from bench.engines.provision import run
 from bench.report import finish, machine, parser
 
 PAGES: Final = 10_000
@@ -84,4 +85,4 @@ def _figures(runs: dict[str, dict[str, Run]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from bench.engines.provision import run
 from bench.fetching.crawling import Measured, Plan, bare, through_the_stage
 from bench.fetching.nginx import PAGES, nginx
 from bench.report import finish, machine, options
@@ -94,4 +95,4 @@ def _apart(work: Callable[[Plan], Measured], plan: Plan) -> Measured:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

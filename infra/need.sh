@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that a program from outside Python is there: infra/need.sh python|java|mvn|chromium...
+# Makes sure that a program from outside Python is there: infra/need.sh python|java|mvn|chromium|promtool...
 # As root on Debian it installs what is missing; anywhere else it stops with one sentence. For python it prints the interpreter.
 set -euo pipefail
 
@@ -13,6 +13,9 @@ can_install() { [ "$(id -u)" = 0 ] && [ -e /etc/debian_version ] && command -v a
 install() {
   export DEBIAN_FRONTEND=noninteractive
   echo "installing $*" >&2
+  # Tests that run at the same time may want different programs; apt waits for nobody.
+  exec 9>/var/lock/gregor-need
+  flock 9
   { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"; } </dev/null >&2
 }
 
@@ -47,12 +50,15 @@ find_mvn() { command -v mvn >/dev/null; }
 
 find_chromium() { command -v chromium >/dev/null; }
 
+find_promtool() { command -v promtool >/dev/null; }
+
 for program in "$@"; do
   case $program in
     python) need find_python "Python 3.11 or newer with venv" "python3 python3-venv" ;;
     java) need find_java "Java 17 or newer" "default-jre-headless" ;;
     mvn) need find_mvn "Maven" "maven" ;;
     chromium) need find_chromium "Chromium" "chromium" ;;
-    *) stop "a program named $program" "expected python, java, mvn or chromium" ;;
+    promtool) need find_promtool "promtool" "prometheus" ;;
+    *) stop "a program named $program" "expected python, java, mvn, chromium or promtool" ;;
   esac
 done

@@ -1,4 +1,4 @@
-"""The newcomer's path: a new clone, both commands at the top of the README, and files that can be used.
+"""The newcomer's path: a new clone, the README's crawls, of the demo and of a site of their own, and files that can be used.
 
 All is as it is for them but one thing: the packages of requirements.lock, whose download takes minutes, are those of the environment that
 runs the tests. gregor itself is installed from the clone, and runs from there.
@@ -63,14 +63,15 @@ def judge(output: Path) -> None:
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="there is nothing to clone")
-def test_in_a_new_clone_both_commands_of_the_readme_leave_files_that_can_be_used(tmp_path: Path) -> None:
+def test_in_a_new_clone_both_crawls_of_the_readme_leave_files_that_can_be_used(tmp_path: Path) -> None:
     clone = tmp_path / "gregor"
     run("git", "clone", "--quiet", ROOT, clone, cwd=tmp_path)
     lend_packages(clone)
     where = run(clone / ".venv" / "bin" / "python", "-c", "import gregor; print(gregor.__path__)", cwd=tmp_path)
     assert str(clone) in where
-    demo, own = blocks()[0].commands()
-    assert demo == "make crawl"
+    demo, tests = blocks()[0].commands()
+    assert (demo, tests) == ("make crawl", "make test")
+    (own,) = blocks()[1].commands()
     assert "0 missed, 0 too often, 0 that are closed" in run(*shlex.split(demo), cwd=clone)
     judge(clone / "gregor-demo")
     with serve(DemoSite(hosts=1)) as server:

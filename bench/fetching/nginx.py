@@ -12,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from bench.engines.provision import need
+
 PAGES: Final = 64
 PAGE_BYTES: Final = 20 * 1024
 
@@ -40,15 +42,11 @@ http {{
 
 def program() -> str:
     """nginx's path; installs it where that is possible, and says how where it is not."""
-    found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        subprocess.run(["apt-get", "install", "-y", "-qq", "nginx-light"], check=False, stdout=subprocess.DEVNULL)
-        found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if found is None:
-        raise SystemExit(
-            "nginx is needed as the server to fetch from: install the package nginx-light (Debian) or nginx"
-        )
-    return found
+    return need("nginx, the server to fetch from", ("nginx-light",), _found)
+
+
+def _found() -> str | None:
+    return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
 
 
 @contextmanager

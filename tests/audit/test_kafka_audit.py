@@ -68,7 +68,7 @@ def test_a_crawl_on_a_cluster_is_proved_clean_and_every_damage_is_found(
         partition = change_state(tmp_path / "frontier")
         asked = ask_too_early(transport)
         doubled = order_twice(transport)
-        lost = lose_an_order(transport)
+        lost = lose_an_order(transport, (partition + 1) % 4)
         broken = gregor_audit.broken()
         assert archive.name in broken["archive-files"][0], "a torn file"
         assert f"partition {partition}, family {SERVERS}" in broken["state-changelog"][0], "a changed state"
@@ -120,11 +120,11 @@ def order_twice(transport: KafkaTransport) -> str:
     return str(json.loads(record.value or b"")["lease"])
 
 
-def lose_an_order(transport: KafkaTransport) -> str:
-    """The frontier's books say that it made one more than there is."""
-    checkpoint = transport.last_checkpoint("frontier", 0)
+def lose_an_order(transport: KafkaTransport, partition: int) -> str:
+    """The frontier's books say that it made one more than there is; a later checkpoint than that of the state in its folder."""
+    checkpoint = transport.last_checkpoint("frontier", partition)
     assert checkpoint is not None
     orders = checkpoint.counters.get("orders", 0) + 1
     forged = replace(checkpoint, sequence=checkpoint.sequence + 1, counters={**checkpoint.counters, "orders": orders})
-    transport.append([Output("frontier-changelog", 0, CHECKPOINT_KEY, encode_checkpoint(forged))])
-    return f"0-{orders}"
+    transport.append([Output("frontier-changelog", partition, CHECKPOINT_KEY, encode_checkpoint(forged))])
+    return f"{partition}-{orders}"

@@ -1,7 +1,6 @@
 """Rules and dashboard speak of metrics that exist, every alert has its page in the runbook, and promtool agrees."""
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,8 +75,7 @@ def test_the_tables_of_metrics_are_those_of_the_catalogue() -> None:
     [("check", "config", "prometheus.yml"), ("check", "rules", "rules.yml"), ("test", "rules", "rules_test.yml")],
 )
 def test_promtool_agrees(arguments: tuple[str, ...]) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not here (on Debian: apt-get install prometheus)")
-    done = subprocess.run([promtool, *arguments], cwd=PROMETHEUS, capture_output=True, text=True, timeout=240)
+    needed = subprocess.run([ROOT / "infra" / "need.sh", "promtool"], capture_output=True, text=True, check=False)
+    assert needed.returncode == 0, needed.stderr
+    done = subprocess.run(["promtool", *arguments], cwd=PROMETHEUS, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
