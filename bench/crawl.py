@@ -4,8 +4,8 @@ Run: python bench/crawl.py [--quick] [--json] [--only NAME]
 
 The sites: pages of 20 KB with 100 links, generated, and python3.11-doc; nginx serves both. The crawlers: gregor on the embedded
 transport, without and with its archive; a bare loop of aiohttp, lexbor, ada and a set, which keeps nothing; Scrapy; Colly where Go is
-installed and wget2 where it is. Rates are those of the server's log, from the first request to the last; processor time and memory are
-those of all processes of a crawler.
+installed, spider-rs where cargo is (it is built once, in some minutes), wget2 where it is. Rates are those of the server's log, from the
+first request to the last; processor time and memory are those of all processes of a crawler.
 """
 
 import argparse

@@ -8,8 +8,9 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -72,6 +73,8 @@ def contenders() -> list[Contender]:
     ]
     if shutil.which("go"):
         made.append(Contender("colly", _colly_version(), lambda url, _: [str(_built_colly()), url]))
+    if shutil.which("cargo"):
+        made.append(Contender("spider-rs", _spider_rs_version(), lambda url, _: [str(_built_spider_rs()), url]))
     if shutil.which("wget2"):
         made.append(Contender("wget2", "", _wget2))
     return made
@@ -94,20 +97,42 @@ def _gregor(name: str, archive: str) -> Contender:
 
 
 def _built_colly() -> Path:
-    """The Go program beside this file, built once for each of its versions."""
-    digest = hashlib.sha256(
-        b"".join((HERE / "colly" / name).read_bytes() for name in ("main.go", "go.sum"))
-    ).hexdigest()
-    program = cache_folder() / "bench" / f"colly-{digest[:16]}"
+    def build(program: Path) -> None:
+        subprocess.run(["go", "build", "-o", str(program), "."], cwd=HERE / "colly", check=True)
+
+    return _built("colly", ("main.go", "go.sum"), build)
+
+
+def _built_spider_rs() -> Path:
+    def build(program: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="gregor-bench-") as name:
+            # Cargo writes a lock file beside the manifest, and that would name a registry's address.
+            source = shutil.copytree(HERE / "spider_rs", Path(name) / "source")
+            command = ["cargo", "build", "--release", "--quiet", "--target-dir", f"{name}/target"]
+            subprocess.run(command, cwd=source, check=True)
+            shutil.copy(Path(name) / "target" / "release" / "spider-crawl", program)
+
+    return _built("spider_rs", ("main.rs", "Cargo.toml"), build)
+
+
+def _built(folder: str, files: Sequence[str], build: Callable[[Path], None]) -> Path:
+    """The program in the folder beside this file, built once for each of its versions."""
+    digest = hashlib.sha256(b"".join((HERE / folder / name).read_bytes() for name in files)).hexdigest()
+    program = cache_folder() / "bench" / f"{folder}-{digest[:16]}"
     if not program.exists():
         program.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["go", "build", "-o", str(program), "."], cwd=HERE / "colly", check=True)
+        build(program)
     return program
 
 
 def _colly_version() -> str:
     lines = (HERE / "colly" / "go.mod").read_text().splitlines()
     return next(line.split()[-1] for line in lines if "gocolly/colly" in line)
+
+
+def _spider_rs_version() -> str:
+    manifest = tomllib.loads((HERE / "spider_rs" / "Cargo.toml").read_text())
+    return str(manifest["dependencies"]["spider"]).removeprefix("=")
 
 
 def _wget2(url: str, folder: Path) -> list[str]:

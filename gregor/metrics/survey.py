@@ -70,6 +70,9 @@ class Survey:
         places = set(positions)
         if self._changelog:
             places |= {TopicPartition(self._changelog, at.partition) for at in positions}
+        # Topics first, by which a client that never fetches learns of leaders: with what it believed before a broker came back, it
+        # would be refused by that one again and again.
+        lacking = sum(_lacking(admin, topic) for topic in self._topics.values())
         # Committed ends first: the difference is then never negative, only a moment too large.
         stable = self._ends(admin, places, IsolationLevel.READ_COMMITTED)
         high = self._ends(admin, places, IsolationLevel.READ_UNCOMMITTED)
@@ -78,7 +81,7 @@ class Survey:
             STABLE: _series(sorted(stable.items())),
             STABLE_LAG: _series((at, max(0, high[at] - stable[at])) for at in sorted(places)),
             BROKERS: {NO_LABELS: len(admin.describe_cluster().result(ANSWER_S).nodes)},
-            UNDER_REPLICATED: {NO_LABELS: sum(_lacking(admin, topic) for topic in self._topics.values())},
+            UNDER_REPLICATED: {NO_LABELS: lacking},
             ANSWERED: {NO_LABELS: time.time()},
         }
 

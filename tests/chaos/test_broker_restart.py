@@ -1,4 +1,4 @@
-"""A transaction that is decided while one of its partitions has no leader: the partition learns of it when its broker is back."""
+"""Brokers that go and come back: a transaction decided meanwhile is whole in every partition, and lag is told again."""
 
 import secrets
 import time
@@ -6,7 +6,16 @@ import time
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from gregor.config import load
+from gregor.metrics.survey import Survey
+from gregor.pipeline.stages import ROLES
+from gregor.stage.catalogue import ANSWERED, LAG
+from gregor.stage.figures import NO_LABELS
+from gregor.transport.kafka.clients import Clients
+from gregor.transport.kafka.topics import create
+from gregor.transport.port import TopicPartition as Place
 from infra.kafka.cluster import KafkaCluster
+from tests.chaos.processes import until
 
 QUIET = {"log_level": 0}
 
@@ -34,3 +43,23 @@ def test_a_transaction_is_whole_though_a_partition_had_no_leader_when_it_was_com
         # Its marker comes when the broker is found again; one that never comes is found by the test's time-out.
         time.sleep(0.1)
     reader.close()
+
+
+def test_lag_is_told_again_when_leaders_have_moved(kafka3: KafkaCluster) -> None:
+    chosen = {"crawl.name": f"lag-{secrets.token_hex(4)}", "kafka.bootstrap": kafka3.bootstrap, "kafka.replication": 1}
+    config = load(None, {}, {**chosen, "partitions.partitions": 4}).config
+    clients = Clients(config.names, config.kafka)
+    create(clients, clients.wait_for_broker(), config.layout)
+    places = [Place("pages", partition) for partition in range(4)]
+    survey = Survey(clients, ROLES["extractor"].spec, lambda: dict.fromkeys(places, 0), every_s=0.2)
+    survey.start()
+    try:
+        until(lambda: LAG in survey.figures(), "lag is known")
+        leader = kafka3.leader(config.names.topic("pages"), 0)
+        kafka3.kill(leader)
+        kafka3.restart(leader)
+        back = time.time()
+        until(lambda: survey.figures().get(ANSWERED, {}).get(NO_LABELS, 0.0) > back, "the new leader was asked")
+        assert survey.figures()[LAG] == {("pages", str(partition)): 0 for partition in range(4)}
+    finally:
+        survey.close()
