@@ -2,7 +2,7 @@
 
 ``files-MEMBER.jsonl`` has a line for each file after each of its commits, which is the record of the topic ``archive``; of a file the
 last line counts. It is written after the commit, so that it may be behind by the last one, never ahead: a member that starts again
-makes up for it. A line without an end is one that was being written.
+makes up for it, or another one for a member that never does. A line without an end is one that was being written.
 """
 
 import os
@@ -14,6 +14,8 @@ from gregor.errors import CorruptState
 from schemas.archive import ArchiveFile, decode_archive_file
 from schemas.codec import Undecodable, encode
 
+_PREFIX: Final = "files-"
+_ENDING: Final = ".jsonl"
 _COMPACT_AT: Final = 1024 * 1024
 
 
@@ -32,18 +34,29 @@ def read_manifest(path: Path) -> dict[str, ArchiveFile]:
 
 
 def read_manifests(folder: Path) -> dict[str, ArchiveFile]:
-    """Those of all members."""
+    """Those of all members; of a file that two of them list, what the longer one says."""
     found: dict[str, ArchiveFile] = {}
-    for path in sorted(folder.glob("files-*.jsonl")):
-        found.update(read_manifest(path))
+    for path in _lists(folder):
+        for name, one in read_manifest(path).items():
+            if name not in found or found[name].length < one.length:
+                found[name] = one
     return found
+
+
+def listed_members(folder: Path) -> frozenset[str]:
+    """Everybody who writes to the folder, or did: a list is there before the first file."""
+    return frozenset(path.name.removeprefix(_PREFIX).removesuffix(_ENDING) for path in _lists(folder))
+
+
+def _lists(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"{_PREFIX}*{_ENDING}"))
 
 
 class Manifest:
     """One member's own."""
 
     def __init__(self, folder: Path, member: str) -> None:
-        self._path = folder / f"files-{member}.jsonl"
+        self._path = folder / f"{_PREFIX}{member}{_ENDING}"
         known = read_manifest(self._path) if self._path.exists() else {}
         self._known: dict[str, ArchiveFile] = dict(known)
         self._unwritten: dict[str, ArchiveFile] = {}

@@ -178,6 +178,35 @@ def test_a_file_of_which_nothing_was_committed_goes_away_when_another_has_its_fi
     assert not path.exists()
 
 
+def test_what_a_member_leaves_that_never_comes_back_is_tidied_and_listed_by_another(tmp_path: Path) -> None:
+    gone = ArchiverStage(SMALL, tmp_path, "gone")
+    assigned(gone)
+    add(gone, 0, 1)
+    (one,) = [decode_archive_file(output.value) for output in gone.prepare()]
+    # That was committed, this was not; it is killed before its list says so, and its disk is lost.
+    add(gone, 2, 3)
+    gone.prepare()
+    path = tmp_path / one.file
+    heir = ArchiverStage(SMALL, tmp_path, "heir")
+    hear(heir, one)
+    assert path.stat().st_size > one.length, "it may yet live"
+    assigned(heir, 2, Note(0, one))
+    add(heir, 2, 3)
+    (two,) = [decode_archive_file(output.value) for output in heir.prepare()]
+    heir.committed()
+    hear(heir, two)
+    assert path.stat().st_size == one.length
+    assert [page.facts.lease for page in open_archive(tmp_path)] == ["0-0", "0-1", "0-2", "0-3"]
+
+
+def test_a_file_whose_member_never_wrote_to_this_folder_is_left_alone(tmp_path: Path) -> None:
+    brought = tmp_path / "museum-00000-0000000000000000003-elsewhere.warc.gz"
+    brought.write_bytes(b"by hand")
+    stage = ArchiverStage(SMALL, tmp_path, "m")
+    hear(stage, other(0, 9), other(10, 12))
+    assert brought.read_bytes() == b"by hand"
+
+
 def test_a_list_that_is_behind_the_log_is_made_good_from_the_topic(tmp_path: Path) -> None:
     stage = ArchiverStage(SMALL, tmp_path, "m")
     assigned(stage)
