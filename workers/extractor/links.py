@@ -20,6 +20,7 @@ from gregor.url.canonical import Url, join
 from schemas.discovered import Rel
 from workers.extractor.charset import decode, encode_query
 from workers.extractor.events import EventReader
+from workers.extractor.reduction import has_mostly_links, reduced
 from workers.extractor.requisites import REQUISITES, css_urls, requisites_of
 from workers.extractor.robots_meta import RobotsDirectives, from_content
 from workers.extractor.tree_bounds import fits_lexbor
@@ -101,7 +102,11 @@ def extract(body: bytes, content_type: str, url: str, limits: ExtractLimits = DE
     page = decode(body, content_type)
     found = _Collector(url, page.charset, limits)
     elements = _ALL_ELEMENTS if limits.requisites else _ELEMENTS
-    if fits_lexbor(page.utf8):
+    # Requisites are in so many elements that there is little to leave out.
+    less = None if limits.requisites or has_mostly_links(page.utf8) else reduced(page.utf8)
+    if less is not None and fits_lexbor(less):
+        _read_tree(less, found, elements)
+    elif fits_lexbor(page.utf8):
         _read_tree(page.utf8, found, elements)
     else:
         found.complete = _PageEvents(found, elements).read(page.utf8)

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+
+from workers.extractor.tag_starts import beginnings, tag_starts
 
 LEXBOR_MAX_TAGS: Final = 10_000
 LEXBOR_MAX_SEPARATORS: Final = 20_000
@@ -56,29 +59,18 @@ def few_separators(data: bytes) -> bool:
 
 def reopened(data: bytes, tags: int) -> int:
     """How many elements can come into the tree beyond those that stand in the page, at most."""
-    seen = Counter(opened[0] for at in _may_format(data) if (opened := _OPENED.match(data, at)))
+    seen = Counter(opened[0] for at in tag_starts(data, _BEGINNINGS) if (opened := _OPENED.match(data, at)))
     # One whose end is not certain may differ from all others.
     different = sum(1 if _WHOLE_TAG.fullmatch(tag) else count for tag, count in seen.items())
     return (min(3 * different, seen.total()) + 1) * tags
 
 
-def _may_format(data: bytes) -> list[int]:
-    """Where a tag begins with the first two letters of a formatting element's."""
-    page = np.frombuffer(data + b"  ", np.uint8)
-    at = np.flatnonzero(page[:-2] == ord("<"))
-    letters = page[at + 1].astype(np.uint16) << 8 | page[at + 2]
-    found: list[int] = at[_BEGINNINGS[letters]].tolist()
-    return found
-
-
-def _beginnings() -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    found = np.zeros(65_536, np.bool_)
+def _pairs() -> Iterator[bytes]:
+    """What follows the "<" of a formatting element's tag, as far as two bytes."""
     for name in _FORMATTING:
-        following = name[1:2].encode() or b" \t\n\f\r\v/>"
+        following = name[1:2] or " \t\n\f\r\v/>"
         for first in name[:1] + name[:1].upper():
-            for second in {*following, *following.upper()}:
-                found[ord(first) << 8 | second] = True
-    return found
+            yield from (f"{first}{second}".encode() for second in following + following.upper())
 
 
-_BEGINNINGS: Final = _beginnings()
+_BEGINNINGS: Final = beginnings(_pairs())

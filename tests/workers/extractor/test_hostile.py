@@ -42,7 +42,8 @@ def test_a_million_different_links_leave_the_memory_as_it_was(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("body", "verdicts"),
     [
-        ("<div>" * 100_000 + "<a href=/a>x</a>", {"incomplete": 1}),
+        ("<div>" * 100_000 + "<a href=/a>x</a>", {}),
+        ("</a>" + "<div>" * 100_000 + "<a href=/a>x</a>", {"incomplete": 1}),
         (f"<a href='/{'x' * 10_000_000}'>x</a><a href=/a>x</a>", {"url-too-long": 1}),
         ("<base href='ftp://h.example/'><a href=/a>x</a>", {}),
         ("<base href='javascript:1'><a href=/a>x</a>", {}),
@@ -51,7 +52,17 @@ def test_a_million_different_links_leave_the_memory_as_it_was(tmp_path: Path) ->
         ("<a href='java\nscript:x'>x</a><a href='\x01javascript:x'>x</a><a href=/a>x</a>", {"url-scheme": 2}),
         (b"\xff\xfe<\x00a\x00 \x00h\x00\xd8", {}),
     ],
-    ids=["deep", "long", "base-scheme", "base-script", "credentials", "controls", "schemes", "charset"],
+    ids=[
+        "deep",
+        "deep-and-not-plain",
+        "long",
+        "base-scheme",
+        "base-script",
+        "credentials",
+        "controls",
+        "schemes",
+        "charset",
+    ],
 )
 def test_hostile_markup_is_a_verdict_at_most(tmp_path: Path, body: str | bytes, verdicts: dict[str, int]) -> None:
     with staged(tmp_path) as stage:

@@ -135,9 +135,17 @@ def test_a_million_links_are_counted_and_ten_thousand_kept() -> None:
 
 @pytest.mark.parametrize("element", ["<div>", "<b>", "<table><tr><td>", "<b><i></u>", "<svg><g>"])
 def test_a_page_nested_without_end_is_read_up_to_a_depth(element: str) -> None:
-    page = page_links("<a href=first>x</a>" + element * 100_000 + "<a href=last>x</a>")
+    # An end without a beginning makes a page one that is not cut down to its links (reduction.py).
+    page = page_links("<a href=first>x</a></a>" + element * 100_000 + "<a href=last>x</a>")
     assert page.links[0].href == "first"
     assert not page.complete
+
+
+@pytest.mark.parametrize("element", ["<div>", "<b>", "<table><tr><td>", "<b><i></u>"])
+def test_a_plain_page_is_read_to_its_end_however_deep_it_is(element: str) -> None:
+    page = page_links("<a href=first>x</a>" + element * 100_000 + "<a href=last>x</a>")
+    assert [link.href for link in page.links] == ["first", "last"]
+    assert page.complete
 
 
 def test_a_page_nested_as_deeply_as_the_tree_parser_allows_is_read_to_its_end() -> None:
