@@ -155,4 +155,5 @@ def test_the_time_is_linear_whatever_a_page_holds() -> None:
         data = (piece * (4_000_000 // len(piece))).encode()
         began = time.process_time()
         reduced(data)
-        assert time.process_time() - began < 3
+        # Quadratic time would be minutes.
+        assert time.process_time() - began < 20
