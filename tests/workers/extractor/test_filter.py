@@ -131,6 +131,37 @@ def test_what_leaves_the_memory_comes_back_from_the_store_with_its_directory(sto
     assert known.counts.store_hits == hits, "the others came along"
 
 
+def test_a_new_url_brings_nothing_of_its_directory_back(store: GroupStore) -> None:
+    known = small(capacity=64, store=store)
+    sent(known, *(f"/a/{n}" for n in range(16)))
+    known.committed()
+    for directory in range(40):
+        sent(known, *(f"/d{directory}/{n}" for n in range(8)))
+        known.committed()
+    loaded = known.counts.loaded
+    assert sent(known, "/a/new") == ["/a/new"]
+    known.fetched("http", SERVER, "/a/5")
+    assert known.counts.loaded == loaded
+
+
+def test_a_url_fetched_while_only_the_store_knows_it_keeps_its_repetitions(store: GroupStore) -> None:
+    known = small(capacity=64, store=store)
+    for _ in range(4):
+        sent(known, "/a/often")
+        known.committed()
+
+    def drive_out() -> None:
+        for directory in range(100):
+            sent(known, *(f"/d{directory}-{known.counts.sent}/{n}" for n in range(8)))
+            known.committed()
+
+    drive_out()
+    known.fetched("http", SERVER, "/a/often")
+    drive_out()
+    entry = known.find("http", SERVER, "/a/often")
+    assert (entry.state, entry.repeats) == (VISITED, 3)
+
+
 def test_a_url_that_is_met_often_stays_in_memory(store: GroupStore) -> None:
     known = small(capacity=64, store=store)
     for page in range(200):

@@ -31,8 +31,6 @@ class Group(Struct, eq=False):
     domain: str
     visiting: dict[str, "Entry"] = {}
     visited: dict[str, "Entry"] = {}
-    away: int = 0
-    """How many more the store holds."""
 
     @property
     def scheme(self) -> str:

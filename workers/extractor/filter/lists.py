@@ -8,7 +8,7 @@ halved by the hashes of its URLs, as often as need be.
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -26,6 +26,7 @@ from workers.extractor.filter.entries import (
     Stored,
     new_group,
 )
+from workers.extractor.filter.sketch import Sketch
 from workers.extractor.filter.store import GroupStore
 
 HOTTEST: Final = 15
@@ -73,7 +74,7 @@ class Lists:
         self._store = store
         self._counts = counts
         self._splits: set[GroupKey] = set()
-        self._stored = 0
+        self._sketch = Sketch()
         self.groups: OrderedDict[GroupKey, Group] = OrderedDict()
         self.size = 0
 
@@ -84,8 +85,8 @@ class Lists:
         entry = None
         if group is not None:
             entry = group.visited.get(path) or group.visiting.get(path)
-        if entry is None and self._store is not None and (group is None or group.away):
-            group = self._load(key, group)
+        if entry is None and _url(key, path) in self._sketch:
+            group = self._load(key, group, path)
             if group is not None:
                 entry = group.visited.get(path) or group.visiting.get(path)
                 if entry is not None:
@@ -93,9 +94,9 @@ class Lists:
         return entry or self._add(group or self._new_group(key), path)
 
     def visited(self, scheme: str, server: str, path: str) -> None:
-        """From visiting to visited, wherever it was before."""
+        """From visiting to visited; what only the store has is not read for that, and joins it when it leaves the memory."""
         key = self._key(scheme, server, path)
-        group = self.groups.get(key) or self._load(key, None) or self._new_group(key)
+        group = self.groups.get(key) or self._new_group(key)
         if path in group.visited:
             return
         entry = group.visiting.pop(path, None)
@@ -128,11 +129,10 @@ class Lists:
                 self._evict(group, cold, written)
             if len(group):
                 self.groups[key] = group
-        if self._store is not None:
-            self._store.put_many(list(written.items()))
-            if self._stored > self._settings.store_urls:
-                self._counts.emptied += 1
-                self.clear()
+        self._put_away(written)
+        if self._sketch.urls > self._settings.store_urls:
+            self._counts.emptied += 1
+            self.clear()
 
     def clear(self) -> None:
         """Forget everything but what is pending."""
@@ -142,9 +142,8 @@ class Lists:
                     self.remove(entry)
                 else:
                     entry.stored = False
-            group.away = 0
         self.groups = OrderedDict((key, group) for key, group in self.groups.items() if len(group))
-        self._stored = 0
+        self._sketch = Sketch()
         if self._store is not None:
             self._store.empty()
         # Pending entries of a split group stay where they are found: their splits stay as well.
@@ -155,30 +154,25 @@ class Lists:
         assert self._store is not None
         self._splits = set(splits)
         count = int(self._settings.capacity * share)
-        held: dict[GroupKey, int] = {}
 
         def urls() -> Iterator[tuple[int, int, GroupKey, Stored]]:
             number = 0
             assert self._store is not None
             for key, group in self._store.scan():
-                held[key] = len(group)
                 for one in group:
                     number += 1
+                    self._sketch.add(_url(key, one.path))
                     yield one.repeats, -number, key, one
 
         for _, _, key, one in heapq.nlargest(count, urls()):
             self._put(self.groups.get(key) or self._new_group(key), one)
-        for key, group in self.groups.items():
-            group.away = held[key] - len(group)
-        self._stored = sum(held.values())
 
     def finish(self) -> list[GroupKey]:
         """Write everything to the store and forget it; gives the splits that ``start`` needs."""
         written: dict[GroupKey, list[Stored]] = {}
         for group in self.groups.values():
             self._evict(group, [*group.visiting.values(), *group.visited.values()], written)
-        if self._store is not None:
-            self._store.put_many(list(written.items()))
+        self._put_away(written)
         splits = sorted(self._splits)
         self.groups.clear()
         return splits
@@ -201,8 +195,9 @@ class Lists:
         entry = Entry(group=group, path=path)
         group.visiting[path] = entry
         self.size += 1
-        if len(group) + group.away > self._settings.group_urls and group.key[3] < DEEPEST_SPLIT:
-            self._split(group)
+        if len(group) > self._settings.group_urls and group.key[3] < DEEPEST_SPLIT:
+            stored = self._store.get(group.key) if self._store is not None else []
+            self._put_away({group.key: [], **self._split(group.key, stored)})
         return entry
 
     def _put(self, group: Group, one: Stored) -> None:
@@ -217,34 +212,35 @@ class Lists:
         (group.visited if one.visited else group.visiting)[one.path] = entry
         self.size += 1
 
-    def _load(self, key: GroupKey, group: Group | None) -> Group | None:
-        """Bring a group back whole; None: neither the memory nor the store has it."""
+    def _load(self, key: GroupKey, group: Group | None, path: str) -> Group | None:
+        """Bring the group of a URL back whole, if the store has that URL; None: nothing of the group is in memory."""
         urls = self._store.get(key) if self._store is not None else []
-        if not urls:
+        if not any(one.path == path for one in urls):
             return group
         group = group or self._new_group(key)
         for one in urls:
             if one.path not in group.visited and one.path not in group.visiting:
                 self._put(group, one)
                 self._counts.loaded += 1
-        group.away = 0
         return group
 
-    def _split(self, group: Group) -> None:
-        """Halve a group by the next bit of its URLs' hashes; its parts come and go by themselves from now on."""
-        if self._store is not None:
-            self._stored -= len(self._store.get(group.key))
-            self._load(group.key, group)
-            self._store.put_many([(group.key, [])])
-        del self.groups[group.key]
-        self._splits.add(group.key)
-        for entry in [*group.visiting.values(), *group.visited.values()]:
-            key = self._key(group.scheme, group.server, entry.path)
-            part = self.groups.get(key) or self._new_group(key)
-            entry.group, entry.stored = part, False
-            (part.visited if entry.state == VISITED else part.visiting)[entry.path] = entry
-        group.visiting.clear()
-        group.visited.clear()
+    def _split(self, key: GroupKey, stored: Sequence[Stored]) -> dict[GroupKey, list[Stored]]:
+        """Halve a group by the next bit of its URLs' hashes, in memory, and what the store has of it; its parts come and go by themselves
+        from now on."""
+        self._splits.add(key)
+        parts: dict[GroupKey, list[Stored]] = {}
+        for one in stored:
+            parts.setdefault(self._key(key[0], key[1], one.path), []).append(one)
+        group = self.groups.pop(key, None)
+        if group is not None:
+            for entry in [*group.visiting.values(), *group.visited.values()]:
+                part_key = self._key(key[0], key[1], entry.path)
+                part = self.groups.get(part_key) or self._new_group(part_key)
+                entry.group = part
+                (part.visited if entry.state == VISITED else part.visiting)[entry.path] = entry
+            group.visiting.clear()
+            group.visited.clear()
+        return parts
 
     def _cold(self, group: Group) -> list[Entry]:
         cold = []
@@ -260,21 +256,40 @@ class Lists:
 
     def _evict(self, group: Group, cold: list[Entry], written: dict[GroupKey, list[Stored]]) -> None:
         """Take entries out of the memory; what the store must be given is added to ``written``."""
-        if self._store is not None and self._settings.store_urls:
-            if not all(entry.stored for entry in cold):
-                before = written[group.key] if group.key in written else self._store.get(group.key)
-                urls = {one.path: one for one in before}
-                urls.update((entry.path, _stored(entry)) for entry in cold)
-                self._stored += len(urls) - len(before)
-                written[group.key] = list(urls.values())
-            group.away += len(cold)
+        if self._store is not None and self._settings.store_urls and not all(entry.stored for entry in cold):
+            before = written[group.key] if group.key in written else self._store.get(group.key)
+            urls = {one.path: one for one in before}
+            for entry in cold:
+                self._sketch.add(_url(group.key, entry.path))
+                urls[entry.path] = _stored(entry, urls.get(entry.path))
+            written[group.key] = list(urls.values())
         for entry in cold:
             self.remove(entry)
         self._counts.evicted += len(cold)
 
+    def _put_away(self, written: Mapping[GroupKey, list[Stored]]) -> None:
+        """Write groups to the store, in halves where they have become too large."""
+        if self._store is None:
+            return
+        groups: list[tuple[GroupKey, list[Stored]]] = []
+        left = list(written.items())
+        while left:
+            key, urls = left.pop()
+            if len(urls) > self._settings.group_urls and key[3] < DEEPEST_SPLIT:
+                left += self._split(key, urls).items()
+                urls = []
+            groups.append((key, urls))
+        self._store.put_many(groups)
 
-def _stored(entry: Entry) -> Stored:
-    return Stored(entry.path, entry.state == VISITED, entry.repeats, entry.near)
+
+def _stored(entry: Entry, before: Stored | None) -> Stored:
+    """One that was visited while only the store knew it comes without its repetitions."""
+    repeats = entry.repeats if before is None else max(entry.repeats, before.repeats)
+    return Stored(entry.path, entry.state == VISITED, repeats, entry.near)
+
+
+def _url(key: GroupKey, path: str) -> str:
+    return f"{key[0]}://{key[1]}{path}"
 
 
 def _within(key: GroupKey, split: GroupKey) -> bool:
