@@ -43,6 +43,10 @@ class Group(Struct, eq=False):
     def __len__(self) -> int:
         return len(self.visiting) + len(self.visited)
 
+    def shrink(self) -> None:
+        """Give back the memory of what left: a dictionary stays as large as it ever was, and whoever holds an entry holds its group."""
+        self.visiting, self.visited = {**self.visiting}, {**self.visited}
+
 
 class Target(Struct, eq=False, gc=False, kw_only=True):
     """Where a link leads. All but ``state`` belong to the page that is being read and mean nothing afterwards."""

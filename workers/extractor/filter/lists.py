@@ -30,6 +30,10 @@ from workers.extractor.filter.sketch import Sketch
 from workers.extractor.filter.store import GroupStore
 
 HOTTEST: Final = 15
+URL_BYTES: Final = 400
+"""What a URL may take in memory, on the average."""
+ENTRY_BYTES: Final = 300
+"""What it takes beside its text."""
 DEEPEST_SPLIT: Final = 40
 
 
@@ -37,7 +41,7 @@ class FilterSettings(Struct, frozen=True, kw_only=True):
     """The paper's parameters."""
 
     capacity: int
-    """URLs in memory."""
+    """URLs in memory; fewer when they take more than ``URL_BYTES`` each."""
     exchange: float = 0.1
     """Share of them that leaves at once."""
     store_urls: int = 20_000_000
@@ -77,6 +81,11 @@ class Lists:
         self._sketch = Sketch()
         self.groups: OrderedDict[GroupKey, Group] = OrderedDict()
         self.size = 0
+        self._bytes = 0
+
+    @property
+    def full(self) -> bool:
+        return self._exceeds(self._settings.capacity)
 
     def find(self, scheme: str, server: str, path: str) -> Entry:
         """First among the visited, then among the visiting, then in the store; what is nowhere is a new entry."""
@@ -101,7 +110,7 @@ class Lists:
             return
         entry = group.visiting.pop(path, None)
         if entry is None:
-            self.size += 1
+            self._grow(path)
             entry = Entry(group=group, path=path)
         entry.state = VISITED
         entry.near = True
@@ -113,6 +122,7 @@ class Lists:
         group = entry.group
         if group.visiting.pop(entry.path, None) is not None or group.visited.pop(entry.path, None) is not None:
             self.size -= 1
+            self._bytes -= ENTRY_BYTES + len(entry.path)
 
     def exchange(self) -> None:
         """Turn the clock until the share of the capacity that the exchange rate names is free."""
@@ -121,12 +131,13 @@ class Lists:
         written: dict[GroupKey, list[Stored]] = {}
         # In as many turns as halve the hottest to nothing everything has left that may.
         for _ in range(len(self.groups) * (HOTTEST.bit_length() + 1)):
-            if self.size <= goal or not self.groups:
+            if not self._exceeds(goal) or not self.groups:
                 break
             key, group = self.groups.popitem(last=False)
             cold = self._cold(group)
             if cold:
                 self._evict(group, cold, written)
+                group.shrink()
             if len(group):
                 self.groups[key] = group
         self._put_away(written)
@@ -142,6 +153,7 @@ class Lists:
                     self.remove(entry)
                 else:
                     entry.stored = False
+            group.shrink()
         self.groups = OrderedDict((key, group) for key, group in self.groups.items() if len(group))
         self._sketch = Sketch()
         if self._store is not None:
@@ -177,6 +189,13 @@ class Lists:
         self.groups.clear()
         return splits
 
+    def _exceeds(self, urls: int) -> bool:
+        return self.size > urls or self._bytes > urls * URL_BYTES
+
+    def _grow(self, path: str) -> None:
+        self.size += 1
+        self._bytes += ENTRY_BYTES + len(path)
+
     def _key(self, scheme: str, server: str, path: str) -> GroupKey:
         directory = directory_of(path)
         key: GroupKey = (scheme, server, directory, 0, 0)
@@ -194,7 +213,7 @@ class Lists:
     def _add(self, group: Group, path: str) -> Entry:
         entry = Entry(group=group, path=path)
         group.visiting[path] = entry
-        self.size += 1
+        self._grow(path)
         if len(group) > self._settings.group_urls and group.key[3] < DEEPEST_SPLIT:
             stored = self._store.get(group.key) if self._store is not None else []
             self._put_away({group.key: [], **self._split(group.key, stored)})
@@ -210,7 +229,7 @@ class Lists:
             stored=True,
         )
         (group.visited if one.visited else group.visiting)[one.path] = entry
-        self.size += 1
+        self._grow(one.path)
 
     def _load(self, key: GroupKey, group: Group | None, path: str) -> Group | None:
         """Bring the group of a URL back whole, if the store has that URL; None: nothing of the group is in memory."""
