@@ -231,6 +231,11 @@ class Log:
             else:
                 yield from (record for record in chunk.records if start <= record.offset < end)
 
+    def sizes(self, at: TopicPartition, start: int) -> Iterator[tuple[int, int]]:
+        """Of each chunk from ``start`` on: the offset after its last record, and its bytes."""
+        for key, data in self._view.scan(_family(at.topic), chunk_key(at, start), chunks_end(at)):
+            yield last_offset(key) + 1, len(data)
+
     def since(self, at: TopicPartition, time_ms: int) -> int:
         """The first offset that was written at a time or later. Times of a partition hardly ever go back; where they do, the answer is
         right for one of the places where they pass ``time_ms``."""
