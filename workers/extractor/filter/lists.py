@@ -2,8 +2,8 @@
 
 When the memory is over its capacity, a clock goes round the groups: URLs that were hit since it last came by stay and
 lose half of their heat, the others leave, until a share of the capacity (the exchange rate) is free. What leaves is written
-to its group in the store, once; a group that is asked for comes back whole. A directory larger than a group may be is
-halved by the hashes of its URLs, as often as need be.
+to its group in the store, once; a directory of which a URL is asked for comes back whole. One larger than a group may be is
+halved by the hashes of its URLs, as often as need be, and its URLs come back one by one.
 """
 
 import heapq
@@ -50,7 +50,7 @@ class FilterSettings(Struct, frozen=True, kw_only=True):
     @property
     def group_urls(self) -> int:
         """URLs of a group before it is split: a group that comes back must not fill the memory."""
-        return max(16, min(1024, self.capacity // 32))
+        return max(16, min(256, self.capacity // 32))
 
 
 class FilterCounts(Struct):
@@ -232,10 +232,14 @@ class Lists:
         self._grow(one.path)
 
     def _load(self, key: GroupKey, group: Group | None, path: str) -> Group | None:
-        """Bring the group of a URL back whole, if the store has that URL; None: nothing of the group is in memory."""
+        """Bring a URL back that the store has, and its directory with it. URLs of one part of a large directory have nothing in common but
+        bits of their hashes: there it comes alone. None: nothing of the group is in memory."""
         urls = self._store.get(key) if self._store is not None else []
-        if not any(one.path == path for one in urls):
+        wanted = [one for one in urls if one.path == path]
+        if not wanted:
             return group
+        if key[3]:
+            urls = wanted
         group = group or self._new_group(key)
         for one in urls:
             if one.path not in group.visited and one.path not in group.visiting:
