@@ -157,7 +157,7 @@ class State(Struct, frozen=True, kw_only=True):
     block_cache_mb: Annotated[
         int,
         Meta(ge=8, le=1_048_576, description="MiB of RocksDB's block cache, shared by all partitions of the process."),
-    ] = 256
+    ] = 128
     write_buffer_mb: Annotated[
         int,
         Meta(ge=8, le=65_536, description="MiB of RocksDB's write buffers, shared by all partitions of the process."),
