@@ -30,6 +30,8 @@ class Topic(Struct, frozen=True, kw_only=True):
     """Which of ours read it; empty: it is for users."""
     trimmed_when_passed: bool = False
     """On the embedded transport, whether records go away once every reader has passed them."""
+    waits_for_readers: bool = False
+    """On the embedded transport, whether those who write it are held back while a reader is too far behind."""
 
     def partition_count(self, p: int) -> int:
         return self.partitions or p
@@ -65,6 +67,7 @@ TOPICS: Final = (
         written_by=("fetcher",),
         read_by=("extractor", "archiver"),
         trimmed_when_passed=True,
+        waits_for_readers=True,
     ),
     Topic(
         name="items",

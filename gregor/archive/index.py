@@ -10,6 +10,7 @@ A part is made again when its file has grown, or was cut, since; parts of files 
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from gregor.archive import cdxj
 from gregor.archive.content import content_of
 from gregor.archive.parquet import PageTable, has_pyarrow, page_row
 from gregor.archive.reader import Archive
+from gregor.archive.runs import Runs
 from schemas.archive import ArchiveFile
 from workers.archiver.names import ENDING
 
@@ -73,9 +75,9 @@ def build_index(archive: Archive, parquet: bool | None = None) -> Indexed:
 
 
 def _make_part(archive: Archive, file: ArchiveFile, part: Path, table_path: Path | None) -> Covers:
-    lines: list[bytes] = []
     count = 0
     with ExitStack() as stack:
+        runs = stack.enter_context(Runs(part))
         table = None
         if table_path is not None:
             about = {"gregor.format": str(FORMAT), "gregor.length": str(file.length)}
@@ -85,12 +87,11 @@ def _make_part(archive: Archive, file: ArchiveFile, part: Path, table_path: Path
             content = content_of(page)
             line = cdxj.line_of(page, content)
             if line is not None:
-                lines.append(line)
+                runs.add(line)
             if table is not None:
                 table.add(page_row(page, content))
-    lines.sort()
-    covers = Covers(FORMAT, file.length, count, table_path is not None)
-    _write(part, (b"!gregor %b\n" % msgspec.json.encode(covers), *lines))
+        covers = Covers(FORMAT, file.length, count, table_path is not None)
+        _write(part, chain((b"!gregor %b\n" % msgspec.json.encode(covers),), runs.merged()))
     return covers
 
 

@@ -157,11 +157,21 @@ class State(Struct, frozen=True, kw_only=True):
     block_cache_mb: Annotated[
         int,
         Meta(ge=8, le=1_048_576, description="MiB of RocksDB's block cache, shared by all partitions of the process."),
-    ] = 256
+    ] = 128
     write_buffer_mb: Annotated[
         int,
         Meta(ge=8, le=65_536, description="MiB of RocksDB's write buffers, shared by all partitions of the process."),
     ] = 64
+    unread_pages: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=10**9,
+            description="Responses that wait to be read or archived before no more are asked for; `gregor crawl` alone: on Kafka they "
+            "wait on the brokers' disks.",
+        ),
+    ] = 30_000
+    unread_mb: Annotated[int, Meta(ge=1, le=1_048_576, description="The same in MiB of them.")] = 256
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from gregor.config import Config
+from gregor.config.sections import MIB
 from gregor.errors import ForeignState, UsageError
 from gregor.pipeline.children import Child
 from gregor.pipeline.cpu import cpu_by_thread, cpu_of_children
@@ -82,8 +83,14 @@ class EmbeddedCrawl:
         """If ``run`` ended because no server of the seeds answered: each of them, and what happened instead."""
 
     def _opened(self) -> EmbeddedTransport:
-        memory = SharedMemory(StoreOptions.of(self._config.state))
-        settings = EmbeddedSettings(crawl=self._config.crawl.name, partitions=self._config.partitions.partitions)
+        state = self._config.state
+        memory = SharedMemory(StoreOptions.of(state))
+        settings = EmbeddedSettings(
+            crawl=self._config.crawl.name,
+            partitions=self._config.partitions.partitions,
+            most_unread_records=state.unread_pages,
+            most_unread_bytes=state.unread_mb * MIB,
+        )
         return EmbeddedTransport.at(self._log, settings, memory, self._specs)
 
     def run(self, watch: Callable[[Look], None] = lambda _: None, stop: threading.Event | None = None) -> Look:

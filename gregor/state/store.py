@@ -147,9 +147,19 @@ class PartitionView:
         return self._columns[family].get(asked) or []
 
     def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        return self._entries(family, start, end, ReadOptions())
+
+    def scan_once(self, family: str, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+        """The same for who reads very much and will not come again: it drives nothing out of the block cache."""
+        options = ReadOptions()
+        options.fill_cache(False)  # type: ignore[call-arg]  # Its stub lacks the argument.
+        return self._entries(family, start, end, options)
+
+    def _entries(
+        self, family: str, start: bytes, end: bytes | None, options: ReadOptions
+    ) -> Iterator[tuple[bytes, bytes]]:
         prefix, cut = self._prefix, len(self._prefix)
         upper = _after(prefix) if end is None else prefix + end
-        options = ReadOptions()
         if upper is not None:
             options.set_iterate_upper_bound(upper)
         cursor = self._columns[family].iter(options)

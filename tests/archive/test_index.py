@@ -14,6 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 from gregor.archive.index import MERGED, TABLES, build_index
 from gregor.archive.page import Place
 from gregor.archive.reader import open_archive
+from gregor.archive.runs import Runs
 from gregor.archive.sort_key import sort_key
 from tests.workers.archiver.pages import Museum, config, output
 
@@ -54,6 +55,15 @@ def test_the_merged_index_is_sorted_as_bytes_are(museum: Museum) -> None:
     build_index(open_archive(museum.folder))
     written = (museum.folder / MERGED).read_bytes().splitlines()
     assert written == sorted(written)
+
+
+def test_lines_that_are_sorted_in_pieces_come_out_in_order_and_leave_nothing_behind(tmp_path: Path) -> None:
+    wanted = sorted(b"com,example)/%d 2026 {}\n" % (number * 7919 % 1000) for number in range(1000))
+    with Runs(tmp_path / "part.cdxj", run_bytes=1000) as runs:
+        for number in range(1000):
+            runs.add(b"com,example)/%d 2026 {}\n" % number)
+        assert list(runs.merged()) == wanted
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_row_of_parquet_points_at_its_record(museum: Museum) -> None:

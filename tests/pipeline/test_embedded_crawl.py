@@ -36,6 +36,19 @@ def test_the_bundled_site_is_fetched_whole_and_each_url_exactly_once(tmp_path: P
         assert set(server.requested().values()) == {1}
 
 
+def test_a_crawl_ends_though_one_unread_page_stops_the_fetcher_and_it_is_killed(tmp_path: Path) -> None:
+    moments = seeded("unread pages")
+    with serve(DemoSite()) as server:
+        config = write_config(tmp_path / "gregor.toml", server)
+        config.write_text(config.read_text() + "\n[state]\nunread_pages = 1\n")
+        with gregor(config, "crawl", "--output", tmp_path / "crawl") as running:
+            running.wait_briefly(moments.uniform(0.5, 1.5))
+        with gregor(config, "crawl", "--output", tmp_path / "crawl") as running:
+            code, printed = running.wait()
+        assert code == 0, printed
+        assert set(server.requested()) == server.site.urls()
+
+
 def test_a_second_run_in_the_same_folder_fetches_nothing(tmp_path: Path) -> None:
     with serve(DemoSite()) as server:
         config = write_config(tmp_path / "gregor.toml", server)

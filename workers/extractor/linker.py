@@ -16,7 +16,7 @@ from schemas.pages import PageFacts
 from schemas.verdicts import VerdictKind
 from workers.extractor.filter.cache import UrlFilter
 from workers.extractor.filter.entries import GONE, REFUSED, Entry, Refused, Target
-from workers.extractor.hrefs import Hrefs
+from workers.extractor.hrefs import Hrefs, Known
 from workers.extractor.links import RawLink
 from workers.extractor.reading import Reading
 from workers.extractor.scope import Scope
@@ -158,7 +158,7 @@ class Linker:
         facts: PageFacts,
         reading: Reading,
         joiner: Joiner,
-        known: dict[str, Target],
+        known: Known,
         own: dict[str, Target],
         link: RawLink,
     ) -> Target:
@@ -179,7 +179,7 @@ class Linker:
         facts: PageFacts,
         reading: Reading,
         joiner: Joiner,
-        known: dict[str, Target],
+        known: Known,
         own: dict[str, Target],
         href: str,
         link: RawLink,

@@ -9,6 +9,9 @@ from typing import Final
 
 MOST_SITEMAPS: Final = 10_000
 MOST_SERVERS: Final = 1_000
+"""Of one sitemap."""
+MOST_NAMED: Final = 100_000
+"""Servers of all sitemaps together, 20 MB."""
 
 
 class Vouched:
@@ -16,14 +19,16 @@ class Vouched:
 
     def __init__(self) -> None:
         self._servers: OrderedDict[str, set[str]] = OrderedDict()
+        self._named = 0
 
     def add(self, sitemap: str, server: str) -> None:
         servers = self._servers.setdefault(sitemap, set())
         self._servers.move_to_end(sitemap)
-        if len(servers) < MOST_SERVERS:
+        if len(servers) < MOST_SERVERS and server not in servers:
             servers.add(server)
-        if len(self._servers) > MOST_SITEMAPS:
-            self._servers.popitem(last=False)
+            self._named += 1
+        if len(self._servers) > MOST_SITEMAPS or self._named > MOST_NAMED:
+            self._named -= len(self._servers.popitem(last=False)[1])
 
     def holds(self, sitemap: str, server: str) -> bool:
         return server in self._servers.get(sitemap, ())

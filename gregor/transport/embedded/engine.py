@@ -13,6 +13,7 @@ from rocksdict import WriteBatch
 
 from gregor.errors import TransportError, UnknownOutcome
 from gregor.state.store import META
+from gregor.transport.embedded.backlog import Backlog
 from gregor.transport.embedded.folder import Folder
 from gregor.transport.embedded.groups import Group
 from gregor.transport.embedded.layout import WRITTEN, pack_count, unpack_count
@@ -43,6 +44,7 @@ class Engine:
         read = frozenset(topic for stage in stages.values() for topic in (*stage.inputs, *stage.broadcast))
         self.log = Log(folder.store, settings.partitions, read, settings.tail_bytes)
         self.ledger = Ledger(folder.store)
+        self._backlogs = self._waiting(settings)
         self.closed = False
         self._witness = folder.witness
         self._refused = 0
@@ -60,6 +62,10 @@ class Engine:
 
     def group(self, stage: str) -> Group:
         return self.groups.setdefault(stage, Group(self.partitions))
+
+    def holds_back(self, stage: StageSpec) -> bool:
+        """Whether a stage gets no input at present, because what it writes waits for a reader."""
+        return any(topic in self._backlogs and self._backlogs[topic].full for topic in stage.outputs)
 
     def check_open(self) -> None:
         if self.closed:
@@ -108,8 +114,14 @@ class Engine:
         self._written += 1
         self._witness.written(self._written)
         self.log.written(packed, ends, passed)
+        for chunk, _ in packed:
+            if chunk.at.topic in self._backlogs:
+                self._backlogs[chunk.at.topic].appended(chunk.at, chunk.end, chunk.bytes)
         if changes is not None:
             self.ledger.written(changes)
+            for at in changes.positions:
+                if at.topic in self._backlogs:
+                    self._backlogs[at.topic].passed(at, self._slowest(at))
         self.condition.notify_all()
 
     def sync_when_due(self) -> None:
@@ -164,10 +176,32 @@ class Engine:
     def _read_again(self) -> None:
         self.log.load()
         self.ledger.load()
+        self._backlogs = self._waiting(self._settings)
         found = self.store.view().get(META, WRITTEN)
         self._written = unpack_count(found)
         self._witness.written(self._written)
         self.condition.notify_all()
+
+    def _waiting(self, settings: EmbeddedSettings) -> dict[str, Backlog]:
+        """The topics that are bounded: somebody reads them here."""
+        if not settings.most_unread_records or not settings.most_unread_bytes:
+            return {}
+        backlogs: dict[str, Backlog] = {}
+        for topic in TOPICS:
+            if not topic.waits_for_readers or not any(topic.name in stage.inputs for stage in self.stages.values()):
+                continue
+            backlog = backlogs[topic.name] = Backlog(settings.most_unread_records, settings.most_unread_bytes)
+            for partition in range(self.log.partitions_of(topic.name)):
+                at = TopicPartition(topic.name, partition)
+                slowest = self._slowest(at)
+                backlog.begin(at, slowest, self.log.sizes(at, slowest))
+        return backlogs
+
+    def _slowest(self, at: TopicPartition) -> int:
+        """Where the slowest of the stages stands that run here; others, which may never run again, are not waited for."""
+        readers = [name for name, stage in self.stages.items() if at.topic in stage.inputs]
+        held = [self.ledger.position(name, at) or Position(self.log.first(at)) for name in readers]
+        return min(one.offset for one in held)
 
     def _readers(self, topic: Topic) -> frozenset[str]:
         """Stages that must have passed a record before it may go, whether or not they have ever run."""

@@ -223,13 +223,18 @@ class Log:
         end = last if end is None else min(end, last)
         if start >= end:
             return
-        for chunk in self._stored(at, start):
+        for chunk in self._stored_once(at, start):
             if chunk.start >= end:
                 return
             if chunk.start >= start and chunk.end <= end:
                 yield from chunk.records
             else:
                 yield from (record for record in chunk.records if start <= record.offset < end)
+
+    def sizes(self, at: TopicPartition, start: int) -> Iterator[tuple[int, int]]:
+        """Of each chunk from ``start`` on: the offset after its last record, and its bytes."""
+        for key, data in self._view.scan_once(_family(at.topic), chunk_key(at, start), chunks_end(at)):
+            yield last_offset(key) + 1, len(data)
 
     def since(self, at: TopicPartition, time_ms: int) -> int:
         """The first offset that was written at a time or later. Times of a partition hardly ever go back; where they do, the answer is
@@ -245,11 +250,19 @@ class Log:
         return low
 
     def _stored(self, at: TopicPartition, offset: int) -> Iterator[Chunk]:
-        for key, data in self._view.scan(_family(at.topic), chunk_key(at, offset), chunks_end(at)):
-            records = unpack_chunk(at, last_offset(key), data)
-            chunk = Chunk(at, records, len(data))
-            chunk.place(records[0].offset)
-            yield chunk
+        entries = self._view.scan(_family(at.topic), chunk_key(at, offset), chunks_end(at))
+        return (_unpacked(at, key, data) for key, data in entries)
+
+    def _stored_once(self, at: TopicPartition, offset: int) -> Iterator[Chunk]:
+        entries = self._view.scan_once(_family(at.topic), chunk_key(at, offset), chunks_end(at))
+        return (_unpacked(at, key, data) for key, data in entries)
+
+
+def _unpacked(at: TopicPartition, key: bytes, data: bytes) -> Chunk:
+    records = unpack_chunk(at, last_offset(key), data)
+    chunk = Chunk(at, records, len(data))
+    chunk.place(records[0].offset)
+    return chunk
 
 
 def _memory(chunk: Chunk) -> int:

@@ -174,6 +174,8 @@ class EmbeddedSession:
                 return Batch(self._epoch, (), {}, heard)
             cursors = self._cursors[self._turn :] + self._cursors[: self._turn]
             self._turn = (self._turn + 1) % max(1, len(cursors))
+            if self._engine.holds_back(self._stage):
+                cursors = []
             if self._paused:
                 cursors = [cursor for cursor in cursors if cursor.at not in self._paused]
             records, positions = take(log, cursors, room)

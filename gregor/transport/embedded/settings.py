@@ -14,6 +14,11 @@ class EmbeddedSettings(Struct, frozen=True, kw_only=True):
     """Seconds without a poll after which another member of the group takes over."""
     tail_bytes: int = 64 * 1024 * 1024
     """The newest records, kept in memory for readers that keep up."""
+    most_unread_records: int = 0
+    """Records of a topic that waits for its readers (schemas/topics.py) before those who write it are given nothing more to do.
+    0: no bound."""
+    most_unread_bytes: int = 0
+    """The same in bytes. 0: no bound."""
     trim_records: int = 4096
     """Passed records of a partition after which they are deleted: each deletion leaves a mark that reads must step over."""
     trim_seconds: float = 5.0

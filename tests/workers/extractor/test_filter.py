@@ -1,5 +1,6 @@
 """The caching URL filter, step by step and against a model of what the frontier has."""
 
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from workers.extractor.filter.cache import UrlFilter
 from workers.extractor.filter.entries import GONE, VISITED, VISITING
-from workers.extractor.filter.lists import FilterSettings
+from workers.extractor.filter.lists import URL_BYTES, FilterSettings
 from workers.extractor.filter.store import GroupStore, Mark
 
 SERVER = "h.example"
@@ -129,6 +130,60 @@ def test_what_leaves_the_memory_comes_back_from_the_store_with_its_directory(sto
     hits = known.counts.store_hits
     assert sent(known, *(f"/a/{n}" for n in range(10))) == []
     assert known.counts.store_hits == hits, "the others came along"
+
+
+def test_a_new_url_brings_nothing_of_its_directory_back(store: GroupStore) -> None:
+    known = small(capacity=64, store=store)
+    sent(known, *(f"/a/{n}" for n in range(16)))
+    known.committed()
+    for directory in range(40):
+        sent(known, *(f"/d{directory}/{n}" for n in range(8)))
+        known.committed()
+    loaded = known.counts.loaded
+    assert sent(known, "/a/new") == ["/a/new"]
+    known.fetched("http", SERVER, "/a/5")
+    assert known.counts.loaded == loaded
+
+
+def test_a_url_fetched_while_only_the_store_knows_it_keeps_its_repetitions(store: GroupStore) -> None:
+    known = small(capacity=64, store=store)
+    for _ in range(4):
+        sent(known, "/a/often")
+        known.committed()
+
+    def drive_out() -> None:
+        for directory in range(100):
+            sent(known, *(f"/d{directory}-{known.counts.sent}/{n}" for n in range(8)))
+            known.committed()
+
+    drive_out()
+    known.fetched("http", SERVER, "/a/often")
+    drive_out()
+    entry = known.find("http", SERVER, "/a/often")
+    assert (entry.state, entry.repeats) == (VISITED, 3)
+
+
+def test_long_urls_leave_before_they_are_as_many_as_the_capacity(store: GroupStore) -> None:
+    known = small(capacity=1000, store=store)
+    for number in range(500):
+        sent(known, f"/d{number}/" + "x" * 1700)
+        known.committed()
+    assert known.size <= 1000 * URL_BYTES // 2000
+    assert known.counts.evicted + known.size == 500
+
+
+def test_whoever_holds_a_url_that_left_does_not_hold_the_memory_of_its_directory(store: GroupStore) -> None:
+    known = small(capacity=8000, store=store)
+    held = known.find("http", SERVER, "/a/0")
+    for page in range(20):
+        sent(known, *(f"/a/{page * 10 + n}" for n in range(10)))
+    known.committed()
+    full = sys.getsizeof(held.group.visiting)
+    for directory in range(2000):
+        sent(known, *(f"/d{directory}/{n}" for n in range(8)))
+        known.committed()
+    assert held.state == GONE
+    assert sys.getsizeof(held.group.visiting) < full / 10
 
 
 def test_a_url_that_is_met_often_stays_in_memory(store: GroupStore) -> None:

@@ -79,7 +79,7 @@ class UrlFilter:
                 self.lists.remove(entry)
             self.lists.groups.clear()
             self._pending = []
-        elif self.lists.size > self._capacity:
+        elif self.lists.full:
             self.lists.exchange()
 
     def fetched(self, scheme: str, server: str, path: str) -> None:

@@ -31,8 +31,6 @@ class Group(Struct, eq=False):
     domain: str
     visiting: dict[str, "Entry"] = {}
     visited: dict[str, "Entry"] = {}
-    away: int = 0
-    """How many more the store holds."""
 
     @property
     def scheme(self) -> str:
@@ -44,6 +42,10 @@ class Group(Struct, eq=False):
 
     def __len__(self) -> int:
         return len(self.visiting) + len(self.visited)
+
+    def shrink(self) -> None:
+        """Give back the memory of what left: a dictionary stays as large as it ever was, and whoever holds an entry holds its group."""
+        self.visiting, self.visited = {**self.visiting}, {**self.visited}
 
 
 class Target(Struct, eq=False, gc=False, kw_only=True):

@@ -2,13 +2,13 @@
 
 When the memory is over its capacity, a clock goes round the groups: URLs that were hit since it last came by stay and
 lose half of their heat, the others leave, until a share of the capacity (the exchange rate) is free. What leaves is written
-to its group in the store, once; a group that is asked for comes back whole. A directory larger than a group may be is
-halved by the hashes of its URLs, as often as need be.
+to its group in the store, once; a directory of which a URL is asked for comes back whole. One larger than a group may be is
+halved by the hashes of its URLs, as often as need be, and its URLs come back one by one.
 """
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -26,9 +26,14 @@ from workers.extractor.filter.entries import (
     Stored,
     new_group,
 )
+from workers.extractor.filter.sketch import Sketch
 from workers.extractor.filter.store import GroupStore
 
 HOTTEST: Final = 15
+URL_BYTES: Final = 400
+"""What a URL may take in memory, on the average."""
+ENTRY_BYTES: Final = 300
+"""What it takes beside its text."""
 DEEPEST_SPLIT: Final = 40
 
 
@@ -36,7 +41,7 @@ class FilterSettings(Struct, frozen=True, kw_only=True):
     """The paper's parameters."""
 
     capacity: int
-    """URLs in memory."""
+    """URLs in memory; fewer when they take more than ``URL_BYTES`` each."""
     exchange: float = 0.1
     """Share of them that leaves at once."""
     store_urls: int = 20_000_000
@@ -45,7 +50,7 @@ class FilterSettings(Struct, frozen=True, kw_only=True):
     @property
     def group_urls(self) -> int:
         """URLs of a group before it is split: a group that comes back must not fill the memory."""
-        return max(16, min(1024, self.capacity // 32))
+        return max(16, min(256, self.capacity // 32))
 
 
 class FilterCounts(Struct):
@@ -73,9 +78,14 @@ class Lists:
         self._store = store
         self._counts = counts
         self._splits: set[GroupKey] = set()
-        self._stored = 0
+        self._sketch = Sketch()
         self.groups: OrderedDict[GroupKey, Group] = OrderedDict()
         self.size = 0
+        self._bytes = 0
+
+    @property
+    def full(self) -> bool:
+        return self._exceeds(self._settings.capacity)
 
     def find(self, scheme: str, server: str, path: str) -> Entry:
         """First among the visited, then among the visiting, then in the store; what is nowhere is a new entry."""
@@ -84,8 +94,8 @@ class Lists:
         entry = None
         if group is not None:
             entry = group.visited.get(path) or group.visiting.get(path)
-        if entry is None and self._store is not None and (group is None or group.away):
-            group = self._load(key, group)
+        if entry is None and _url(key, path) in self._sketch:
+            group = self._load(key, group, path)
             if group is not None:
                 entry = group.visited.get(path) or group.visiting.get(path)
                 if entry is not None:
@@ -93,14 +103,14 @@ class Lists:
         return entry or self._add(group or self._new_group(key), path)
 
     def visited(self, scheme: str, server: str, path: str) -> None:
-        """From visiting to visited, wherever it was before."""
+        """From visiting to visited; what only the store has is not read for that, and joins it when it leaves the memory."""
         key = self._key(scheme, server, path)
-        group = self.groups.get(key) or self._load(key, None) or self._new_group(key)
+        group = self.groups.get(key) or self._new_group(key)
         if path in group.visited:
             return
         entry = group.visiting.pop(path, None)
         if entry is None:
-            self.size += 1
+            self._grow(path)
             entry = Entry(group=group, path=path)
         entry.state = VISITED
         entry.near = True
@@ -112,6 +122,7 @@ class Lists:
         group = entry.group
         if group.visiting.pop(entry.path, None) is not None or group.visited.pop(entry.path, None) is not None:
             self.size -= 1
+            self._bytes -= ENTRY_BYTES + len(entry.path)
 
     def exchange(self) -> None:
         """Turn the clock until the share of the capacity that the exchange rate names is free."""
@@ -120,19 +131,19 @@ class Lists:
         written: dict[GroupKey, list[Stored]] = {}
         # In as many turns as halve the hottest to nothing everything has left that may.
         for _ in range(len(self.groups) * (HOTTEST.bit_length() + 1)):
-            if self.size <= goal or not self.groups:
+            if not self._exceeds(goal) or not self.groups:
                 break
             key, group = self.groups.popitem(last=False)
             cold = self._cold(group)
             if cold:
                 self._evict(group, cold, written)
+                group.shrink()
             if len(group):
                 self.groups[key] = group
-        if self._store is not None:
-            self._store.put_many(list(written.items()))
-            if self._stored > self._settings.store_urls:
-                self._counts.emptied += 1
-                self.clear()
+        self._put_away(written)
+        if self._sketch.urls > self._settings.store_urls:
+            self._counts.emptied += 1
+            self.clear()
 
     def clear(self) -> None:
         """Forget everything but what is pending."""
@@ -142,9 +153,9 @@ class Lists:
                     self.remove(entry)
                 else:
                     entry.stored = False
-            group.away = 0
+            group.shrink()
         self.groups = OrderedDict((key, group) for key, group in self.groups.items() if len(group))
-        self._stored = 0
+        self._sketch = Sketch()
         if self._store is not None:
             self._store.empty()
         # Pending entries of a split group stay where they are found: their splits stay as well.
@@ -155,33 +166,35 @@ class Lists:
         assert self._store is not None
         self._splits = set(splits)
         count = int(self._settings.capacity * share)
-        held: dict[GroupKey, int] = {}
 
         def urls() -> Iterator[tuple[int, int, GroupKey, Stored]]:
             number = 0
             assert self._store is not None
             for key, group in self._store.scan():
-                held[key] = len(group)
                 for one in group:
                     number += 1
+                    self._sketch.add(_url(key, one.path))
                     yield one.repeats, -number, key, one
 
         for _, _, key, one in heapq.nlargest(count, urls()):
             self._put(self.groups.get(key) or self._new_group(key), one)
-        for key, group in self.groups.items():
-            group.away = held[key] - len(group)
-        self._stored = sum(held.values())
 
     def finish(self) -> list[GroupKey]:
         """Write everything to the store and forget it; gives the splits that ``start`` needs."""
         written: dict[GroupKey, list[Stored]] = {}
         for group in self.groups.values():
             self._evict(group, [*group.visiting.values(), *group.visited.values()], written)
-        if self._store is not None:
-            self._store.put_many(list(written.items()))
+        self._put_away(written)
         splits = sorted(self._splits)
         self.groups.clear()
         return splits
+
+    def _exceeds(self, urls: int) -> bool:
+        return self.size > urls or self._bytes > urls * URL_BYTES
+
+    def _grow(self, path: str) -> None:
+        self.size += 1
+        self._bytes += ENTRY_BYTES + len(path)
 
     def _key(self, scheme: str, server: str, path: str) -> GroupKey:
         directory = directory_of(path)
@@ -200,9 +213,10 @@ class Lists:
     def _add(self, group: Group, path: str) -> Entry:
         entry = Entry(group=group, path=path)
         group.visiting[path] = entry
-        self.size += 1
-        if len(group) + group.away > self._settings.group_urls and group.key[3] < DEEPEST_SPLIT:
-            self._split(group)
+        self._grow(path)
+        if len(group) > self._settings.group_urls and group.key[3] < DEEPEST_SPLIT:
+            stored = self._store.get(group.key) if self._store is not None else []
+            self._put_away({group.key: [], **self._split(group.key, stored)})
         return entry
 
     def _put(self, group: Group, one: Stored) -> None:
@@ -215,36 +229,41 @@ class Lists:
             stored=True,
         )
         (group.visited if one.visited else group.visiting)[one.path] = entry
-        self.size += 1
+        self._grow(one.path)
 
-    def _load(self, key: GroupKey, group: Group | None) -> Group | None:
-        """Bring a group back whole; None: neither the memory nor the store has it."""
+    def _load(self, key: GroupKey, group: Group | None, path: str) -> Group | None:
+        """Bring a URL back that the store has, and its directory with it. URLs of one part of a large directory have nothing in common but
+        bits of their hashes: there it comes alone. None: nothing of the group is in memory."""
         urls = self._store.get(key) if self._store is not None else []
-        if not urls:
+        wanted = [one for one in urls if one.path == path]
+        if not wanted:
             return group
+        if key[3]:
+            urls = wanted
         group = group or self._new_group(key)
         for one in urls:
             if one.path not in group.visited and one.path not in group.visiting:
                 self._put(group, one)
                 self._counts.loaded += 1
-        group.away = 0
         return group
 
-    def _split(self, group: Group) -> None:
-        """Halve a group by the next bit of its URLs' hashes; its parts come and go by themselves from now on."""
-        if self._store is not None:
-            self._stored -= len(self._store.get(group.key))
-            self._load(group.key, group)
-            self._store.put_many([(group.key, [])])
-        del self.groups[group.key]
-        self._splits.add(group.key)
-        for entry in [*group.visiting.values(), *group.visited.values()]:
-            key = self._key(group.scheme, group.server, entry.path)
-            part = self.groups.get(key) or self._new_group(key)
-            entry.group, entry.stored = part, False
-            (part.visited if entry.state == VISITED else part.visiting)[entry.path] = entry
-        group.visiting.clear()
-        group.visited.clear()
+    def _split(self, key: GroupKey, stored: Sequence[Stored]) -> dict[GroupKey, list[Stored]]:
+        """Halve a group by the next bit of its URLs' hashes, in memory, and what the store has of it; its parts come and go by themselves
+        from now on."""
+        self._splits.add(key)
+        parts: dict[GroupKey, list[Stored]] = {}
+        for one in stored:
+            parts.setdefault(self._key(key[0], key[1], one.path), []).append(one)
+        group = self.groups.pop(key, None)
+        if group is not None:
+            for entry in [*group.visiting.values(), *group.visited.values()]:
+                part_key = self._key(key[0], key[1], entry.path)
+                part = self.groups.get(part_key) or self._new_group(part_key)
+                entry.group = part
+                (part.visited if entry.state == VISITED else part.visiting)[entry.path] = entry
+            group.visiting.clear()
+            group.visited.clear()
+        return parts
 
     def _cold(self, group: Group) -> list[Entry]:
         cold = []
@@ -260,21 +279,40 @@ class Lists:
 
     def _evict(self, group: Group, cold: list[Entry], written: dict[GroupKey, list[Stored]]) -> None:
         """Take entries out of the memory; what the store must be given is added to ``written``."""
-        if self._store is not None and self._settings.store_urls:
-            if not all(entry.stored for entry in cold):
-                before = written[group.key] if group.key in written else self._store.get(group.key)
-                urls = {one.path: one for one in before}
-                urls.update((entry.path, _stored(entry)) for entry in cold)
-                self._stored += len(urls) - len(before)
-                written[group.key] = list(urls.values())
-            group.away += len(cold)
+        if self._store is not None and self._settings.store_urls and not all(entry.stored for entry in cold):
+            before = written[group.key] if group.key in written else self._store.get(group.key)
+            urls = {one.path: one for one in before}
+            for entry in cold:
+                self._sketch.add(_url(group.key, entry.path))
+                urls[entry.path] = _stored(entry, urls.get(entry.path))
+            written[group.key] = list(urls.values())
         for entry in cold:
             self.remove(entry)
         self._counts.evicted += len(cold)
 
+    def _put_away(self, written: Mapping[GroupKey, list[Stored]]) -> None:
+        """Write groups to the store, in halves where they have become too large."""
+        if self._store is None:
+            return
+        groups: list[tuple[GroupKey, list[Stored]]] = []
+        left = list(written.items())
+        while left:
+            key, urls = left.pop()
+            if len(urls) > self._settings.group_urls and key[3] < DEEPEST_SPLIT:
+                left += self._split(key, urls).items()
+                urls = []
+            groups.append((key, urls))
+        self._store.put_many(groups)
 
-def _stored(entry: Entry) -> Stored:
-    return Stored(entry.path, entry.state == VISITED, entry.repeats, entry.near)
+
+def _stored(entry: Entry, before: Stored | None) -> Stored:
+    """One that was visited while only the store knew it comes without its repetitions."""
+    repeats = entry.repeats if before is None else max(entry.repeats, before.repeats)
+    return Stored(entry.path, entry.state == VISITED, repeats, entry.near)
+
+
+def _url(key: GroupKey, path: str) -> str:
+    return f"{key[0]}://{key[1]}{path}"
 
 
 def _within(key: GroupKey, split: GroupKey) -> bool:

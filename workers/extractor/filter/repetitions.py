@@ -8,6 +8,8 @@ from workers.extractor.filter.entries import Entry
 
 MOST_GATHERED: Final = 100_000
 """URLs between two reports; counts of further ones are added up in ``lost``."""
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""The same for their texts."""
 
 
 class Repetitions:
@@ -20,6 +22,7 @@ class Repetitions:
         self._deepest = deepest
         self._gathered: dict[Entry, int] = {}
         self._reported: dict[Entry, int] = {}
+        self._bytes = 0
         self._left_out = 0
         self._last_ms = 0
         self.lost = 0
@@ -35,8 +38,9 @@ class Repetitions:
                 continue
             if entry in gathered:
                 gathered[entry] += times
-            elif len(gathered) < MOST_GATHERED:
+            elif len(gathered) < MOST_GATHERED and self._bytes < MOST_BYTES:
                 gathered[entry] = times
+                self._bytes += len(entry.path)
             else:
                 self.lost += times
 
@@ -56,7 +60,7 @@ class Repetitions:
         if self._reported:
             return
         self._last_ms = now_ms
-        self._reported, self._gathered = self._gathered, {}
+        self._reported, self._gathered, self._bytes = self._gathered, {}, 0
         servers: dict[tuple[str, str], list[tuple[int, Entry]]] = {}
         for entry, times in self._reported.items():
             servers.setdefault((entry.group.scheme, entry.group.server), []).append((times, entry))
@@ -84,5 +88,6 @@ class Repetitions:
 
     def dropped(self) -> None:
         for entry, times in self._reported.items():
+            self._bytes += len(entry.path) if entry not in self._gathered else 0
             self._gathered[entry] = self._gathered.get(entry, 0) + times
         self._reported, self._left_out = {}, 0

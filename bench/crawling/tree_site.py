@@ -1,6 +1,6 @@
 """A site of any number of tiny pages, made up as they are asked for, served on loopback by a process of its own.
 
-Run: python -m tests.pipeline.generated_site PAGES
+Run: python -m bench.crawling.tree_site PAGES
 
 Its first line of output is its port; at the end of its input it prints how many requests for pages it had, and for how many of them.
 The pages of a host are a tree: every page leads to ``CHILDREN`` others, and to its parent and the entrance, which are known.
@@ -9,7 +9,9 @@ The pages of a host are a tree: every page leads to ``CHILDREN`` others, and to 
 import asyncio
 import sys
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
+
+import uvloop
 
 from gregor.demo.answer import loopback
 
@@ -40,8 +42,8 @@ class Generated(asyncio.Protocol):
         self._unread = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports are of no class of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
         self._host = int(transport.get_extra_info("sockname")[0].rpartition(".")[2]) - 1
 
     def data_received(self, data: bytes) -> None:
@@ -74,4 +76,4 @@ async def main(pages: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1])))
+    uvloop.run(main(int(sys.argv[1])))
