@@ -4,13 +4,17 @@ An environment is made when it is first asked for, from a lock file with the dig
 """
 
 import fcntl
+import logging
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 from gregor.errors import EXIT_ENVIRONMENT, GregorError
 from infra.kafka.jars import cache_folder
+
+_log: Final = logging.getLogger("gregor.infra")
 
 
 def programs_of(name: str, lock: Path) -> Path:
@@ -23,6 +27,7 @@ def programs_of(name: str, lock: Path) -> Path:
     with (cache_folder() / f"{name}.lock").open("a") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         if not _is_made(stamp, lock):
+            _log.warning("installing %s into %s, once; this takes a minute or two", name, home)
             shutil.rmtree(home, ignore_errors=True)
             run(sys.executable, "-m", "venv", home)
             # The lock names everything: pip, which knows a package with extras for another one than without, need not look for more.

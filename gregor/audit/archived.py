@@ -124,7 +124,7 @@ class Archived:
         yield self._files.finding()
 
     def _judge(self, lease: str, entries: Iterable[Entry], fetched_whole: bool, pages_whole: bool) -> None:
-        places: dict[bytes, list[tuple[int, int]]] = {b"a": [], b"p": [], b"r": []}
+        places: dict[bytes, list[tuple[int, int]]] = {b"a": [], b"p": [], b"r": [], b"s": []}
         one = Response("", False)
         for rest, value in entries:
             places[rest[:1]].append(PLACE.unpack(rest[1 : 1 + PLACE.size]))
@@ -135,7 +135,7 @@ class Archived:
         once = 1 if not one.robots else max(1, len(set(pages or archived)))
         self._pages.require(len(pages) <= once, f"{name} is in pages {len(pages)} times: {pages[:3]}")
         if not one.robots:
-            if fetched_whole and not results:
+            if fetched_whole and not results and not places[b"s"]:
                 self._pages.fail(f"{name} has a page and no result")
             if results and not pages and (pages_whole or (self._from_the_first and not archived)):
                 self._pages.fail(f"{name} has a result with a response, and no page")

@@ -5,7 +5,7 @@
     U       URL 16, "d"                                                                      it was discovered
             URL 16, "o", created 8, lease 12                        UrlOrdered
             URL 16, "r", lease 12, offset 8                         UrlAnswered
-    P       lease 12, URL 16, "a", "p" or "r", partition 4, offset 8, file                   Response
+    P       lease 12, URL 16, "a", "p", "r" or "s", partition 4, offset 8, file              Response; "s": result, pages read before
     T       server 16, started 8, lease 12, number 4                Request                  requests to a server in time
 
 A lease is "PARTITION-NUMBER"; as bytes it sorts by both. URLs and servers are xxh3_128 hashes, their text stands in the values.

@@ -54,10 +54,12 @@ class Gatherer:
 
     def gather(self) -> Totals:
         """What was archived has been read before."""
+        # A result and its page are committed together: of those that come while pages are read, the page may be missed.
+        settled = {partition: end for partition, (_, end) in self._log.ends("fetched").items()}
         for record, facts in self._read("pages", lambda record: decode_facts(record.header)):
             self._page(record, facts)
         for record, fetched in self._read("fetched", lambda record: decode_fetched(record.value)):
-            self._fetched(record, fetched)
+            self._fetched(record, fetched, record.offset < settled.get(record.partition, 0))
         for record, order in self._read("schedule", lambda record: decode_order(record.value)):
             self._order(record, order)
         for record, found in self._read("discovered", lambda record: decode_discovered(record.value)):
@@ -82,7 +84,8 @@ class Gatherer:
             place = PLACE.pack(record.partition, record.offset)
             self._spill.put(RESPONSES + lease + hashed(facts.url) + b"p" + place, value)
 
-    def _fetched(self, record: Record, fetched: Fetched) -> None:
+    def _fetched(self, record: Record, fetched: Fetched, settled: bool) -> None:
+        """``settled``: it was there before the pages were read."""
         if record.offset < self._moment.passed("fetched", record.partition):
             self.totals.answers[record.partition] += 1
         lease = lease_bytes(fetched.lease)
@@ -99,7 +102,8 @@ class Gatherer:
             told = UrlAnswered(url, one.visit, one.outcome, one.status, fetched.finished_ms)
             self._spill.put(URLS + hashed(url) + b"r" + lease + place, pack(told))
             if one.status:
-                self._spill.put(RESPONSES + lease + hashed(url) + b"r" + place, pack(Response(url, False)))
+                kind = b"r" if settled else b"s"
+                self._spill.put(RESPONSES + lease + hashed(url) + kind + place, pack(Response(url, False)))
 
     def _order(self, record: Record, order: FetchOrder) -> None:
         lease = lease_bytes(order.lease)

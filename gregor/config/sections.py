@@ -88,7 +88,7 @@ class Crawl(Struct, frozen=True, kw_only=True):
 
 
 class Partitions(Struct, frozen=True, kw_only=True):
-    """How servers are spread; fixed for the life of a crawl, except that `partitions` may be doubled."""
+    """How servers are spread; fixed for the life of a crawl: no worker starts under another layout than the topics were made for."""
 
     repositories: Annotated[
         int,

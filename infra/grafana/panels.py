@@ -142,9 +142,12 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             },
         ),
         Panel(
-            "Silence of loops",
+            "Silence of loops and brokers",
             "s",
-            {"{{role}} {{instance}}": f"time() - {gauge('gregor_loop_turned_timestamp_seconds')}"},
+            {
+                "{{role}} {{instance}}": f"time() - {gauge('gregor_loop_turned_timestamp_seconds')}",
+                "brokers to {{role}} {{instance}}": f"time() - {gauge('gregor_broker_answered_timestamp_seconds')}",
+            },
         ),
         Panel(
             "Memory",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import logging
 import os
 import shutil
 import subprocess
@@ -26,6 +27,7 @@ from infra.kafka.errors import KafkaError
 POM = Path(__file__).with_name("pom.xml")
 MANIFEST = "manifest.json"
 _STRAY = "fetching-"
+_log = logging.getLogger("gregor.infra")
 
 
 def cache_folder() -> Path:
@@ -75,6 +77,7 @@ def is_whole(entry: Path) -> bool:
 
 
 def _fetch(entry: Path, copy: Callable[[Path], None]) -> None:
+    _log.warning("fetching the broker's jars into %s, once", entry)
     for stray in entry.parent.glob(f"{_STRAY}*"):
         shutil.rmtree(stray, ignore_errors=True)
     fresh = Path(tempfile.mkdtemp(prefix=_STRAY, dir=entry.parent))

@@ -161,3 +161,13 @@ def test_a_wrong_password_and_a_broker_that_cannot_be_trusted_are_one_sentence_e
         assert "correct kafka.security" in last
         assert "Traceback" not in printed
         assert password not in printed
+
+
+def test_an_authority_that_is_not_there_is_one_sentence(tmp_path: Path, guarded: str, authority: trustme.CA) -> None:
+    member = Member(tmp_path, guarded, authority, PASSWORD, 5.0)
+    (tmp_path / "authority.pem").unlink()
+    code, printed = member.run("topics")
+    assert code == 3, printed
+    (line,) = printed.splitlines()
+    assert "found some that it refuses: Failed to create admin client: ssl.ca.location failed" in line
+    assert line.endswith("correct kafka.security")

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from gregor.config import Names, resolve
 from gregor.config.sections import Kafka
-from gregor.errors import BrokerUnreachable
+from gregor.errors import BrokerUnreachable, ConfigError
 from schemas.codec import LARGEST_RECORD
 
 _log: Final = logging.getLogger("gregor.kafka")
@@ -96,7 +96,14 @@ class Clients:
             if error.code() in _REFUSED:
                 refusals.append(error.str())
 
-        admin = AdminClient({**self._shared, "error_cb": note}, logger=_librdkafka)
+        try:
+            admin = AdminClient({**self._shared, "error_cb": note}, logger=_librdkafka)
+        except KafkaException as error:
+            # What of it is wrong, librdkafka says: a file that is not there, a value that it does not know.
+            raise ConfigError(
+                f"expected settings that librdkafka takes in kafka.security, found some that it refuses: {error.args[0].str()}",
+                remedy="correct kafka.security",
+            ) from error
         began = time.monotonic()
         patience = 0.5
         while True:

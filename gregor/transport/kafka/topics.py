@@ -210,7 +210,13 @@ def _create_topics(
             made.append(name)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise TransportError(f"{name} cannot be made: {error.args[0].str()}") from error
+                few = error.args[0].code() == KafkaError.INVALID_REPLICATION_FACTOR
+                raise TransportError(
+                    f"{name} cannot be made: {error.args[0].str()}",
+                    remedy=f"start as many brokers as kafka.replication says ({replication}), or lower it"
+                    if few
+                    else None,
+                ) from error
         except TimeoutError as error:
             raise TransportError(f"{name} cannot be made: no answer came within {_TIMEOUT_S:g} s") from error
     _wait_until_listed(admin, [topic.topic for topic in wanted])
