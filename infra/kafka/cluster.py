@@ -150,16 +150,22 @@ class KafkaCluster:
         """kill -9 broker i."""
         self._brokers[i].kill()
 
-    def restart(self, i: int) -> None:
-        """Start broker i again on its port and its data, stopping it in order if it runs; return when it answers."""
-        broker = self._brokers[i]
-        if broker.alive:
-            broker.send(signal.SIGCONT)
-            broker.send(signal.SIGTERM)
-            if not broker.wait(STOP_PATIENCE):
-                broker.kill()
-        broker.start()
-        self._await(i, frozenset({i}))
+    def restart(self, *which: int) -> None:
+        """Start brokers again on their ports and their data, stopping those in order that run; return when they answer.
+
+        Those that died together must be named together: two of three answer nobody before they have found each other.
+        """
+        for i in which:
+            broker = self._brokers[i]
+            if broker.alive:
+                broker.send(signal.SIGCONT)
+                broker.send(signal.SIGTERM)
+                if not broker.wait(STOP_PATIENCE):
+                    broker.kill()
+        for i in which:
+            self._brokers[i].start()
+        for i in which:
+            self._await(i, frozenset({i}))
 
     def stop_process(self, i: int) -> None:
         """SIGSTOP: broker i keeps its connections and says nothing."""

@@ -2,8 +2,9 @@
 
 import secrets
 import time
+from contextlib import suppress
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from gregor.config import load
@@ -38,9 +39,14 @@ def test_a_transaction_is_whole_though_a_partition_had_no_leader_when_it_was_com
     producer.commit_transaction(60)
     kafka3.restart(away)
     reader = Consumer({**where, "group.id": name, "isolation.level": "read_committed"})
-    while reader.get_watermark_offsets(TopicPartition(name, away))[1] < 1:
-        # Its marker comes when the broker is found again; one that never comes is found by the test's time-out.
-        time.sleep(0.1)
+
+    def marked() -> bool:
+        # A client gives up what it asks of a broker that it has just been told of anew.
+        with suppress(KafkaException):
+            return reader.get_watermark_offsets(TopicPartition(name, away))[1] >= 1
+        return False
+
+    until(marked, "the marker is there, which comes when the broker is found again")
     reader.close()
 
 

@@ -131,6 +131,17 @@ def test_three_brokers_lose_nothing_when_the_leader_is_killed(kafka3: KafkaClust
     assert read_all(kafka3, topic, 1000) == before + during
 
 
+def test_brokers_that_died_together_come_back_together(kafka3: KafkaCluster) -> None:
+    topic = new_topic(kafka3)
+    before = produce(kafka3, topic, [b"before-%d" % i for i in range(500)])
+    for dead in ((0, 1), (0, 1, 2)):
+        for i in dead:
+            kafka3.kill(i)
+        kafka3.restart(*dead)
+        before += produce(kafka3, topic, [b"after-%d" % len(dead)])
+    assert read_all(kafka3, topic, 502) == before
+
+
 def test_three_brokers_keep_three_copies_of_every_topic(kafka3: KafkaCluster) -> None:
     producer = Producer({"bootstrap.servers": kafka3.bootstrap, "transactional.id": "three", **QUIET})
     producer.init_transactions()

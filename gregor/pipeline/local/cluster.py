@@ -199,13 +199,13 @@ class LocalCluster:
 
     def tend(self) -> None:
         """Start again whatever died, brokers first."""
-        for number in range(self._plan.brokers):
-            if not self._kafka.alive(number):
-                _log.warning("broker %d ended and is started again", number)
-                try:
-                    self._kafka.restart(number)
-                except KafkaError as error:
-                    raise GregorError(str(error), exit_code=EXIT_ENVIRONMENT) from error
+        ended = [number for number in range(self._plan.brokers) if not self._kafka.alive(number)]
+        for number in ended:
+            _log.warning("broker %d ended and is started again", number)
+        try:
+            self._kafka.restart(*ended)
+        except KafkaError as error:
+            raise GregorError(str(error), exit_code=EXIT_ENVIRONMENT) from error
         for member in self.members:
             member.tend()
         for attendant in self.attendants:
