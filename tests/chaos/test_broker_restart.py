@@ -43,7 +43,7 @@ def test_a_transaction_is_whole_though_a_partition_had_no_leader_when_it_was_com
     def marked() -> bool:
         # A client gives up what it asks of a broker that it has just been told of anew.
         with suppress(KafkaException):
-            return reader.get_watermark_offsets(TopicPartition(name, away))[1] >= 1
+            return bool(reader.get_watermark_offsets(TopicPartition(name, away))[1] >= 1)
         return False
 
     until(marked, "the marker is there, which comes when the broker is found again")
