@@ -26,7 +26,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="gregor-bench-") as folder:
         course = crawl(Path(folder), pages)
     if (course.told.get("type"), course.requests, course.asked) != ("summary", pages, pages):
-        raise SystemExit(f"{course.requests} requests for {course.asked} of {pages} pages, ended with {course.told.get('type')}")
+        raise SystemExit(
+            f"{course.requests} requests for {course.asked} of {pages} pages, ended with {course.told.get('type')}"
+        )
     _table(course)
     finish(figures(course), chosen.json)
 
