@@ -39,6 +39,8 @@ KNOWN_SHARE: Final = 0.9
 class Timed:
     """A session whose commits are timed; everything else is the session's."""
 
+    prompt = False
+
     def __init__(self, session: KafkaSession) -> None:
         self._session = session
         self.commits: list[float] = []

@@ -49,6 +49,8 @@ class Restored(Struct, frozen=True, kw_only=True):
 class Noted:
     """A session that remembers when its first event came: the group has given it its partitions."""
 
+    prompt = False
+
     def __init__(self, session: KafkaSession) -> None:
         self._session = session
         self.began: float | None = None

@@ -59,8 +59,7 @@ def audit_command(
       gregor --config big.toml audit --state state/a --archive /data/archive
       gregor audit docs --json
     """
-    if state is not None:
-        settings = settings._replace(env={**settings.env, "GREGOR_STATE__FOLDER": str(state)})
+    settings = settings.with_state(state)
     with opened(settings, place, bootstrap) as access:
         config, _ = configuration(settings, access, held(access.reader), bootstrap)
         if archive is None:

@@ -23,10 +23,22 @@ _LABEL = 12
 @click.argument("place", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @folder_option
 @bootstrap_option
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder of a frontier worker on this machine, whose state is asked too. [state.folder]",
+)
 @json_option
 @pass_settings
 def explain_command(
-    settings: Settings, url: str, place: Path | None, folder: Path | None, bootstrap: str | None, as_json: bool
+    settings: Settings,
+    url: str,
+    place: Path | None,
+    folder: Path | None,
+    bootstrap: str | None,
+    state: Path | None,
+    as_json: bool,
 ) -> None:
     """Tell everything that is known of URL: who linked to it first, how often it was found, verdicts, orders, results, where it is
     archived, what happens next and when. Of a URL that was never seen, why.
@@ -38,10 +50,11 @@ def explain_command(
     Examples:
       gregor explain https://example.com/a docs
       gregor explain --json example.com/a docs
-      gregor --config big.toml explain https://example.com/a
+      gregor --config big.toml explain https://example.com/a --state state/a
     """
     if place is not None and folder is not None and place != folder:
         raise UsageError(f"expected one folder, found {place} and {folder}")
+    settings = settings.with_state(state)
     with opened(settings, place or folder, bootstrap) as access:
         known = held(access.reader)
         config, source = configuration(settings, access, known, bootstrap)
@@ -83,9 +96,9 @@ def tell(story: Story) -> Iterator[str]:
     if story.state is not None:
         yield from map("  {}".format, _state(story.state))
     elif story.canonical:
-        yield _line("  state", "the frontier's state is not on this machine: told from the topics alone")
+        yield f"  {_line('state', f'told from the topics alone: partition {story.partition} is not in --state or state.folder')}"
     if story.paused:
-        yield _line("  paused", f"its {' and its '.join(story.paused)}")
+        yield f"  {_line('paused', 'its ' + ' and its '.join(story.paused))}"
     yield ""
     same = {
         True: "the one that the crawl ran under",
@@ -141,6 +154,8 @@ def _logged(logged: Logged) -> Iterator[str]:
         response = by_lease.get(result.lease)
         if response is not None:
             yield _line("archived", _response(response))
+    if logged.robots_last is not None:
+        yield _line("robots.txt", f"asked for {_times(logged.robots_asked)}, at last {_result(logged.robots_last)}")
     for topic, count in logged.gaps.items():
         yield _line("trimmed", f"{count:,} older records of {topic} are gone, and what they said of the URL with them")
 
@@ -199,5 +214,8 @@ def _state(state: Standing) -> Iterator[str]:
         "its server",
         f"{state.admitted:,} URLs admitted, {state.queued:,} queued, {state.in_flight} orders out; robots.txt: {robots}",
     )
+    if state.server_next_ms:
+        vain = f", after {_times(state.failures)} in vain" if state.failures else ""
+        yield _line("its server", f"is not asked before {moment(state.server_next_ms)}{vain}")
     if state.dead_until_ms:
         yield _line("its server", f"given up after {state.failures} failures, until {moment(state.dead_until_ms)}")

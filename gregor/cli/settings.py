@@ -25,5 +25,9 @@ class Settings(NamedTuple):
 
         return load(self.path, self.env, flags or {})
 
+    def with_state(self, folder: Path | None) -> Settings:
+        """The same with the state of that folder, if one is given."""
+        return self if folder is None else self._replace(env={**self.env, "GREGOR_STATE__FOLDER": str(folder)})
+
 
 pass_settings = click.make_pass_decorator(Settings)

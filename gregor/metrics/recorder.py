@@ -62,6 +62,8 @@ class Recorder:
         """In words: starting, restoring, held, at work."""
         self.positions: Mapping[TopicPartition, int] = {}
         """Of the owned inputs, as last committed."""
+        self.restoring: frozenset[int] = frozenset()
+        """Partitions that are not at work yet."""
 
     @property
     def silent_s(self) -> float:
@@ -82,6 +84,7 @@ class Recorder:
 
     def saw(self, moment: Moment) -> None:
         restoring = moment.restoring
+        self.restoring = frozenset(restoring)
         self.state = "held" if moment.held else "restoring" if restoring else "at work"
         self._shown = {
             **_totals(RECORDS, self._records),

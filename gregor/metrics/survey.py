@@ -26,18 +26,21 @@ ANSWER_S: Final = 10.0
 
 
 class Survey:
-    """Of the partitions in ``positions``; ``start``, then ``figures`` from any thread, ``close``."""
+    """Of the partitions in ``positions``, and of the changelog of those that are being restored, which nobody passes whose transaction
+    hangs; ``start``, then ``figures`` from any thread, ``close``."""
 
     def __init__(
         self,
         clients: Clients,
         stage: StageSpec,
         positions: Callable[[], Mapping[TopicPartition, int]],
+        restoring: Callable[[], Iterable[int]] = tuple,
         every_s: float = EVERY_S,
     ) -> None:
         self._clients = clients
         self._every_s = every_s
         self._positions = positions
+        self._restoring = restoring
         self._topics = {name: clients.names.topic(name) for name in (*stage.inputs, stage.changelog) if name}
         self._changelog = stage.changelog
         self._shown: Figures = {}
@@ -69,7 +72,8 @@ class Survey:
         positions = self._positions()
         places = set(positions)
         if self._changelog:
-            places |= {TopicPartition(self._changelog, at.partition) for at in positions}
+            partitions = {at.partition for at in positions}.union(self._restoring())
+            places |= {TopicPartition(self._changelog, partition) for partition in partitions}
         # Topics first, by which a client that never fetches learns of leaders: with what it believed before a broker came back, it
         # would be refused by that one again and again.
         lacking = sum(_lacking(admin, topic) for topic in self._topics.values())

@@ -29,7 +29,10 @@ class WorkerMetrics:
         self._silent_after_s = config.metrics.silent_after_s
         self._info: Figures = {}
         self._recorder: Final = Recorder()
-        self._survey: Final = Survey(Clients(config.names, config.kafka), stage, lambda: self._recorder.positions)
+        recorder = self._recorder
+        self._survey: Final = Survey(
+            Clients(config.names, config.kafka), stage, lambda: recorder.positions, lambda: recorder.restoring
+        )
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         sources = (lambda: self._info, self._recorder.figures, self._survey.figures, Disks(disks).figures)

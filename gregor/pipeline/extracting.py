@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from gregor.config import Config
 from gregor.stage.loop import StageLoop
+from gregor.stage.policy import suited
 from gregor.stage.running import Loop
 from gregor.transport.port import Session, StageSpec
 from gregor.url.fingerprint import HashPlacement, Placement
@@ -29,7 +30,7 @@ class Scratch(Struct, frozen=True):
 def extractor(config: Config, placement: Placement, session: Session, scratch: Scratch) -> Loop:
     gc.set_threshold(50_000, 20, 100)
     made = stage.ExtractorStage(config, placement, scratch.folder / "filter", scratch.lasting)
-    return StageLoop(made, session, config.checkpoint, config_version=config.config_version)
+    return StageLoop(made, session, suited(config.checkpoint, session), config_version=config.config_version)
 
 
 def placement_of(config: Config) -> Placement:

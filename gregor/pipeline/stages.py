@@ -11,6 +11,7 @@ from gregor.config import Config
 from gregor.pipeline.extracting import EXTRACTOR, Scratch, extractor
 from gregor.stage.loop import StageLoop
 from gregor.stage.orders import OrderLoop
+from gregor.stage.policy import suited
 from gregor.stage.running import Loop
 from gregor.transport.port import Session, StageSpec
 from gregor.url.fingerprint import Placement
@@ -30,16 +31,17 @@ def _frontier(config: Config, placement: Placement, session: Session, scratch: S
     # Its records are trees, which reference counts free; looking for cycles in them took a third of its time.
     gc.set_threshold(50_000, 20, 100)
     stage = frontier.FrontierStage(config, placement)
-    return StageLoop(stage, session, config.checkpoint, config_version=config.config_version)
+    return StageLoop(stage, session, suited(config.checkpoint, session), config_version=config.config_version)
 
 
 def _fetcher(config: Config, placement: Placement, session: Session, scratch: Scratch) -> Loop:
     stage = fetcher.FetcherStage(config, placement, worker_id=session.member)
-    return OrderLoop(stage, session, config.checkpoint, config_version=config.config_version)
+    return OrderLoop(stage, session, suited(config.checkpoint, session), config_version=config.config_version)
 
 
 def _archiver(config: Config, placement: Placement, session: Session, scratch: Scratch) -> Loop:
     stage = archiver.ArchiverStage(config, archive_folder(config, scratch.home), session.member)
+    # Every checkpoint of its brings files to the disk, whatever the log costs.
     return StageLoop(stage, session, config.checkpoint, config_version=config.config_version, notes=stage.note)
 
 

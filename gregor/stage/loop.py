@@ -11,7 +11,7 @@ from gregor.config.sections import Checkpoint
 from gregor.errors import CommitFailed
 from gregor.stage.contract import BatchStage, Drains, NotNow, Work
 from gregor.stage.decode import decode_all, decode_broadcast
-from gregor.stage.policy import APART_MS, NONE, due, next_due_ms
+from gregor.stage.policy import NONE, due, next_due_ms
 from gregor.stage.running import Loop
 from gregor.transport.port import (
     Assigned,
@@ -201,7 +201,7 @@ class StageLoop(Loop):
             size = work.bytes + sum(len(output.value) for output in work.outputs)
             self._note(decided=True, urls=work.urls, size=size)
             if work.urgent and self._pending.wanted_ms is None:
-                wanted = max(self._clock(), self._last_commit_ms + APART_MS)
+                wanted = max(self._clock(), self._last_commit_ms + self._policy.apart_ms)
                 self._pending = replace(self._pending, wanted_ms=wanted)
 
     def _note(self, *, decided: bool = False, moved: bool = False, urls: int = 0, size: int = 0) -> None:

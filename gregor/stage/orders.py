@@ -16,7 +16,7 @@ from gregor.errors import CommitFailed
 from gregor.stage.contract import Finished, OrderStage, Ticket
 from gregor.stage.decode import decode_all, decode_broadcast
 from gregor.stage.loop import POLL_BYTES, now_ms
-from gregor.stage.policy import APART_MS, NONE, Pending, due
+from gregor.stage.policy import NONE, Pending, due
 from gregor.stage.running import Loop
 from gregor.stage.window import Window
 from gregor.transport.port import (
@@ -173,7 +173,7 @@ class OrderLoop(Loop):
                 self._note(decided=True, size=sum(len(output.value) for output in one.outputs))
         if self._pending.decided and self._pending.wanted_ms is None and not self._busy:
             # Nothing more can finish before new orders come, which may well wait for these results.
-            wanted = max(self._clock(), self._last_commit_ms + APART_MS)
+            wanted = max(self._clock(), self._last_commit_ms + self._policy.apart_ms)
             self._pending = replace(self._pending, wanted_ms=wanted)
 
     def _throttle(self) -> None:

@@ -3,8 +3,10 @@
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from gregor.config.sections import Checkpoint
+from gregor.config.sections import MIB, Checkpoint
+from gregor.transport.port import Session
 
 
 class Pending(Struct, frozen=True):
@@ -26,8 +28,17 @@ class Pending(Struct, frozen=True):
 
 NONE: Final = Pending()
 
-APART_MS: Final = 100
-"""Between a commit and one for somebody who waits: a commit costs the broker ten milliseconds of processor time, whatever it holds."""
+
+def suited(policy: Checkpoint, session: Session) -> Checkpoint:
+    """Where commits cost next to nothing, what is done can be seen at once: no stage waits for another to fill a batch."""
+    if not session.prompt:
+        return policy
+    return replace(
+        policy,
+        idle_ms=min(policy.idle_ms, 2),
+        apart_ms=min(policy.apart_ms, 5),
+        max_bytes=min(policy.max_bytes, 2 * MIB),
+    )
 
 
 def due(policy: Checkpoint, pending: Pending, now_ms: int) -> bool:

@@ -156,6 +156,11 @@ class Session(Protocol):
         """Who this member is; the same after a restart with the same state folder."""
         ...
 
+    @property
+    def prompt(self) -> bool:
+        """Whether a commit costs next to nothing, so that nobody gains by gathering more for it."""
+        ...
+
     def poll(self, max_records: int, max_bytes: int, wait: float) -> Event:
         """What happens next; waits ``wait`` seconds at the most. ``max_bytes`` is exceeded by one record at the most."""
         ...

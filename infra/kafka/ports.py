@@ -44,10 +44,13 @@ def held_ports(count: int, fixed: tuple[int, ...] = ()) -> Iterator[tuple[int, .
 
 
 def _bound(port: int) -> socket.socket:
-    # Without SO_REUSEADDR, with which two processes may both bind a port on which neither listens yet.
+    # SO_REUSEADDR, as the broker itself has it: without it a port counts as taken for a minute after its broker has ended, while
+    # the kernel remembers connections. With it two processes may both bind a port on which neither listens; both listening they cannot be.
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((HOST, port))
+        bound.listen()
     except OSError as error:
         bound.close()
         raise PortTaken(

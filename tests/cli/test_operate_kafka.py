@@ -18,7 +18,7 @@ from tests.pipeline.test_kafka_crawl import crawl
 
 
 def test_a_crawl_on_a_cluster_is_looked_at_explained_paused_and_trimmed(
-    tmp_path: Path, kafka: KafkaCluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "gregor.toml"
 
@@ -49,8 +49,7 @@ def test_a_crawl_on_a_cluster_is_looked_at_explained_paused_and_trimmed(
         assert [one["outcome"] for one in story["logged"]["results"]] == ["ok"]
         assert story["logged"]["order_count"] == 1
         assert story["logged"]["responses"][0]["offset"] >= 0
-        monkeypatch.setenv("GREGOR_STATE__FOLDER", str(tmp_path / "frontier"))
-        story = asked("explain", url)
+        story = asked("explain", url, "--state", str(tmp_path / "frontier"))
         assert story["state"]["life"] == "fetched", "read beside the worker that holds it"
         assert story["next"]["what"].startswith("nothing: it was fetched")
 
@@ -69,3 +68,8 @@ def test_a_crawl_on_a_cluster_is_looked_at_explained_paused_and_trimmed(
         assert planned[0]["kept"] == 0
         assert "1 topics were trimmed" in gregor("trim", "--keep-hours", "0", "--topic", "schedule")
         assert all(first == end for first, end in running.transport.ends("schedule").values())
+
+        running.workers["extractor"].terminate()
+        gregor("seed", server.site.url(0, "/new"))
+        wait = "records for the extractor, of which no worker runs"
+        until(lambda: wait in gregor("status", "--servers", "0"), "status tells what nobody works on")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from infra.kafka.answers import brokers_seen
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.errors import KafkaError
-from infra.kafka.ports import held_ports
+from infra.kafka.ports import HOST, held_ports
 
 QUIET = {"log_level": 0}
 
@@ -213,3 +214,15 @@ def test_a_port_that_is_taken_is_named() -> None:
 def test_ports_that_are_held_are_not_given_twice() -> None:
     with held_ports(200) as first, held_ports(200) as second:
         assert len({*first, *second}) == 400
+
+
+def test_a_port_whose_last_broker_has_just_ended_is_free() -> None:
+    with held_ports(1) as (port,):
+        pass
+    with socket.create_server((HOST, port)) as server, socket.create_connection((HOST, port)) as client:
+        served, _ = server.accept()
+        # Whoever closes first keeps the connection in TIME_WAIT.
+        served.close()
+        assert client.recv(1) == b""
+    with held_ports(0, (port,)) as held:
+        assert held == (port,)

@@ -173,6 +173,29 @@ def test_a_transaction_that_hangs_shows_as_hidden_records_and_not_as_lag(tmp_pat
         survey.close()
 
 
+def test_a_partition_that_is_being_restored_shows_what_hides_the_rest_of_its_changelog(
+    tmp_path: Path, kafka: KafkaCluster
+) -> None:
+    with serve(SITE) as server:
+        _, config, _ = configured(tmp_path, kafka, server)
+    clients, frontier = Clients(config.names, config.kafka), ROLES["frontier"].spec
+    survey = Survey(clients, frontier, dict, restoring=lambda: (1,), every_s=0.05)
+    survey.start()
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": secrets.token_hex(8)})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(config.names.topic("frontier-changelog"), b"v", b"k", 1)
+    producer.flush(60)
+    try:
+        hidden = ("frontier-changelog", "1")
+        until(lambda: survey.figures().get(STABLE_LAG, {}).get(hidden) == 1, "a record is hidden")
+        assert survey.figures()[LAG] == {}
+        producer.abort_transaction(60)
+        until(lambda: survey.figures()[STABLE_LAG][hidden] == 0, "the transaction is over")
+    finally:
+        survey.close()
+
+
 def test_a_loop_that_does_not_come_round_makes_the_worker_unhealthy(tmp_path: Path, kafka: KafkaCluster) -> None:
     with held_ports(1) as (port,):
         pass

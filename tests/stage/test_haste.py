@@ -10,7 +10,6 @@ from gregor.config import load
 from gregor.stage.contract import Decode, Finished, Received, Ticket
 from gregor.stage.loop import StageLoop
 from gregor.stage.orders import OrderLoop
-from gregor.stage.policy import APART_MS
 from gregor.stage.running import Loop
 from gregor.transport.embedded import EmbeddedTransport
 from gregor.transport.port import Output, StageSpec
@@ -92,7 +91,7 @@ def test_the_first_orders_leave_at_once_and_the_next_ones_a_little_apart(transpo
     find("b.example")
     steps(loop)
     assert loop.commits == 1
-    clock.now_ms += APART_MS
+    clock.now_ms += CONFIG.checkpoint.apart_ms
     steps(loop)
     assert loop.commits == 2
     orders = [one.key for partition in range(SETTINGS.partitions) for one in transport.read("schedule", partition, 0)]

@@ -4,9 +4,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gregor.config.sections import Checkpoint
-from gregor.stage.policy import NONE, Pending, due, next_due_ms
+from gregor.stage.policy import NONE, Pending, due, next_due_ms, suited
+from gregor.transport.embedded.session import EmbeddedSession
+from gregor.transport.kafka.session import KafkaSession
 
 POLICY = Checkpoint(idle_ms=30, max_urls=100, max_bytes=65_536, max_interval_s=1.0)
+
+
+def test_where_commits_are_cheap_nobody_waits_for_a_full_batch() -> None:
+    class Cheap(EmbeddedSession):
+        def __init__(self) -> None: ...
+
+    class Dear(KafkaSession):
+        def __init__(self) -> None: ...
+
+    given, eager = Checkpoint(), suited(Checkpoint(), Cheap())
+    assert suited(given, Dear()) == given
+    assert (eager.idle_ms, eager.apart_ms, eager.max_bytes) < (given.idle_ms, given.apart_ms, given.max_bytes)
+    hastier = Checkpoint(idle_ms=1, apart_ms=0, max_bytes=65_536)
+    assert suited(hastier, Cheap()) == hastier
 
 
 def test_nothing_pending_is_never_due() -> None:

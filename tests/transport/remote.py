@@ -24,6 +24,8 @@ _SPAWN = multiprocessing.get_context("spawn")
 class RemoteSession:
     """Behaves like the session it stands for, except that the state of its partitions stays where it is."""
 
+    prompt = False
+
     def __init__(self, stage: StageSpec, names: Names, kafka: Kafka, folder: Path) -> None:
         self._pipe, theirs = _SPAWN.Pipe()
         self._process = _SPAWN.Process(target=_serve, args=(theirs, stage.name, names, kafka, folder), daemon=True)

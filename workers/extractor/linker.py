@@ -97,9 +97,9 @@ class Linker:
         """The records of a page and what was counted; ``more`` are links that plug-ins found."""
         self._known.fetched(facts.scheme, facts.server, facts.path)
         found = reading.found
-        counts = LinkCounts(len(found) + len(more))
+        counts = LinkCounts(_number(found) + len(more))
         if reading.robots.nofollow and reading.form != "redirect":
-            self._refuse(facts, "dropped", "robots-nofollow", len(found))
+            self._refuse(facts, "dropped", "robots-nofollow", _number(found))
             found = []
         if reading.dropped:
             self._refuse(facts, "dropped", "too-many-links", reading.dropped)
@@ -120,7 +120,7 @@ class Linker:
         joiner = Joiner(reading.base, self._rules)
         if joiner.page is None:
             if found:
-                self._refuse(facts, "refused", "url-base", len(found))
+                self._refuse(facts, "refused", "url-base", _number(found))
             return []
         known = self._hrefs.of(joiner.page, joiner.directory)
         own: dict[str, Target] = {}
@@ -134,12 +134,12 @@ class Linker:
             if target is None or target.state >= GONE or not plain:
                 target = self._look_up(facts, reading, joiner, known, own, link)
                 if target.state == REFUSED:
-                    counts.refused += 1
-                    self._refuse_link(facts, target)
+                    counts.refused += link.times
+                    self._refuse_link(facts, target, link.times)
                     continue
             if target.mark != mark:
                 target.mark = mark
-                target.times = 1
+                target.times = link.times
                 target.rel = link.rel
                 target.kind = link.kind
                 if link.lastmod_ms or target.lastmod_ms:
@@ -147,7 +147,7 @@ class Linker:
                 entries.append(target)  # type: ignore[arg-type]
             else:
                 # A URL is nofollow only if every link to it is, and a requisite only if none of them is more.
-                target.times += 1
+                target.times += link.times
                 target.rel &= link.rel
                 if target.kind == "requisite":
                     target.kind = link.kind
@@ -274,10 +274,15 @@ class Linker:
     def _refuse(self, facts: PageFacts, kind: VerdictKind, reason: str, count: int, url: str = "") -> None:
         self._tally.add(facts.server, kind, reason, count, Example(url or facts.url, facts.lease))
 
-    def _refuse_link(self, facts: PageFacts, target: Target) -> None:
+    def _refuse_link(self, facts: PageFacts, target: Target, times: int) -> None:
         assert isinstance(target, Refused)
         given_up = target.reason.startswith("redirect-")
-        self._refuse(facts, "given-up" if given_up else "refused", target.reason, 1, target.url)
+        self._refuse(facts, "given-up" if given_up else "refused", target.reason, times, target.url)
+
+
+def _number(found: Sequence[RawLink]) -> int:
+    """How many links these are in their page."""
+    return sum([link.times for link in found])
 
 
 def _distance(facts: PageFacts, kind: str, internal: bool) -> Distance:

@@ -4,23 +4,25 @@ Two parsers read pages. Lexbor builds the tree a browser would build and is the 
 time or memory whatever they hold (tree_bounds.py). All others go through libxml2's event parser (events.py); where that stops, what
 was found until then is the answer, marked incomplete.
 
-Links come element by element (all of <link>, then all of <a>, …), those of one element in the order of the page.
+Links come element by element (all of <link>, then all of <a>, …); those to the same place are one, with their number.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from gregor.url.canonical import Url, join
+from gregor.url.links import without_fragment
 from schemas.discovered import Rel
 from workers.extractor.charset import decode, encode_query
 from workers.extractor.events import EventReader
-from workers.extractor.reduction import has_mostly_links, reduced
+from workers.extractor.reduction import reduced
 from workers.extractor.requisites import REQUISITES, css_urls, requisites_of
 from workers.extractor.robots_meta import RobotsDirectives, from_content
 from workers.extractor.tree_bounds import fits_lexbor
@@ -42,6 +44,8 @@ LinkKind: TypeAlias = Literal[
     "plugin",
 ]
 
+T = TypeVar("T")
+
 MAX_TITLE: Final = 512
 
 _ELEMENTS: Final = ("base", "title", "meta", "link", "a", "area", "iframe", "frame")
@@ -53,7 +57,7 @@ _REL_WORDS: Final = {"nofollow": Rel.NOFOLLOW, "ugc": Rel.UGC, "sponsored": Rel.
 
 
 class RawLink(msgspec.Struct, frozen=True, gc=False):
-    """A link as it stands in the page, not joined yet; its query is already in the page's charset."""
+    """A link as it stands in the page, not joined yet; its query is already in the page's charset. Anchors are without fragment."""
 
     href: str
     kind: LinkKind
@@ -61,6 +65,8 @@ class RawLink(msgspec.Struct, frozen=True, gc=False):
     """Bits of schemas.discovered.Rel."""
     lastmod_ms: int = 0
     """What a sitemap says of its last change; 0: nothing."""
+    times: int = 1
+    """How often it stands in the page like this."""
 
 
 class PageLinks(msgspec.Struct, frozen=True):
@@ -103,9 +109,12 @@ def extract(body: bytes, content_type: str, url: str, limits: ExtractLimits = DE
     found = _Collector(url, page.charset, limits)
     elements = _ALL_ELEMENTS if limits.requisites else _ELEMENTS
     # Requisites are in so many elements that there is little to leave out.
-    less = None if limits.requisites or has_mostly_links(page.utf8) else reduced(page.utf8)
-    if less is not None and fits_lexbor(less):
-        _read_tree(less, found, elements)
+    plain = None if limits.requisites else reduced(page.utf8)
+    pieces = plain.pieces() if plain is not None else []
+    if plain is not None and all(map(fits_lexbor, pieces)):
+        found.add_hrefs(plain.hrefs)
+        for piece in pieces:
+            _read_tree(piece, found, elements)
     elif fits_lexbor(page.utf8):
         _read_tree(page.utf8, found, elements)
     else:
@@ -172,6 +181,8 @@ class _Collector:
         self._limits = limits
         self._base: str | None = None
         self._links: dict[str, list[RawLink]] = {tag: [] for tag in _ALL_ELEMENTS}
+        self._anchors: Counter[tuple[str, int]] = Counter()
+        """(href, bits of rel) → how often."""
         self._room = limits.max_links
         self._dropped = 0
         self._robots = RobotsDirectives()
@@ -200,20 +211,26 @@ class _Collector:
 
     def add_anchors(self, anchors: Sequence[Mapping[str, str | None]]) -> None:
         """Most links by far, hence without a call for each."""
-        found = [attributes for attributes in anchors if "href" in attributes]
-        if len(found) > self._room:
-            self._dropped += len(found) - self._room
-            del found[self._room :]
-        self._room -= len(found)
-        links = self._links["a"]
-        for attributes in found:
-            href = attributes["href"] or ""
-            if not self._utf:
-                href = encode_query(href, self._charset)
-            if "rel" in attributes:
-                links.append(RawLink(href, "a", rel_bits(attributes["rel"] or "")))
-            else:
-                links.append(RawLink(href, "a"))
+        found = [
+            (
+                without_fragment(attributes["href"] or ""),
+                rel_bits(attributes["rel"] or "") if "rel" in attributes else 0,
+            )
+            for attributes in anchors
+            if "href" in attributes
+        ]
+        self._anchors.update(self._within_room(found))
+
+    def add_hrefs(self, hrefs: list[bytes]) -> None:
+        """Anchors of a plain page."""
+        for href, times in Counter(self._within_room(hrefs)).items():
+            self._anchors[(href.replace(b"&amp;", b"&") if b"&" in href else href).decode(), 0] += times
+
+    def _within_room(self, found: list[T]) -> list[T]:
+        dropped = max(0, len(found) - self._room)
+        self._dropped += dropped
+        self._room -= len(found) - dropped
+        return found[: len(found) - dropped] if dropped else found
 
     def add_text(self, tag: str, text: str) -> None:
         """The content of a <title> or <style>."""
@@ -225,6 +242,9 @@ class _Collector:
                 self._link(tag, href, "requisite")
 
     def result(self) -> PageLinks:
+        for (href, rel), times in self._anchors.items():
+            href = href if self._utf else encode_query(href, self._charset)
+            self._links["a"].append(RawLink(href, "a", rel, 0, times))
         return PageLinks(
             base=self._base or self._url,
             links=[link for links in self._links.values() for link in links],

@@ -1,4 +1,4 @@
-"""What a tree parser must see of a page to find its links, for pages plain enough to tell without a tree: a fifth of their bytes.
+"""The links of pages that are plain enough to tell them without a tree, and the few tags of theirs that a tree parser must see.
 
 Lexbor's time goes with tags and text, most of which hold no link. A page is plain when one regular expression describes it from its first
 byte to its last: "<" and ">" stand nowhere but around tags, comments and raw text are without them, every element is one that browsers
@@ -6,6 +6,9 @@ put where it stands, and every <a> ends with its own </a>, around text and phras
 HTML hides an element of the page, and none doubles one: <a> is the only element with links that browsers open again
 after it was closed by another one's end. So the start tags that may hold links, cut out and put one behind another, give the
 same elements with the same attributes as the page. What comments and scripts hold beyond that is left out first, if need be.
+
+And of an <a> that has no rel, and whose href stands in double quotes without blanks or character references (but "&amp;"), the
+href is known as it stands: no parser sees it. Its fragment is cut off where it stands, so that the entries of an index are the same link.
 
 RE2's time is linear, and there are few enough states for all of them to stay in its memory.
 """
@@ -15,13 +18,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import msgspec
 import re2  # type: ignore[import-untyped]
 
-from workers.extractor.tag_starts import beginnings, tag_starts
-
 _MEMORY: Final = 64 * 1024 * 1024
-_TAGS_PER_ANCHOR: Final = 6
-_SAMPLE: Final = 4096
+_TAGS_PER_PIECE: Final = 2000
 
 _VALUE: Final = r"""(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=`]+)"""
 _ATTRIBUTES: Final = rf"""(?:\s+[^\s"'<>/=]+(?:\s*=\s*{_VALUE})?)*\s*"""
@@ -92,29 +93,41 @@ _COMMENT_OR_SCRIPT: Final = re.compile(
 )
 _BETWEEN: Final = b"</a></iframe>"
 _TITLE: Final = re.compile(rb"<title[\s/>][^<]*+")
-_WITH_LINKS: Final = re.compile(rb"<(?:a|area|base|iframe|link|meta)\s[^>]*+>")
-# By their first letter and their third, which keeps <li> and most others away, of which pages are full.
-_BEGINNINGS: Final = beginnings([*(b"a%c" % third for third in range(256)), b"bs", b"ir", b"ln", b"mt"])
+_BLANK: Final = r"[ \t\n\f\r]"
+# Links as most are written come first, so that little is tried in vain.
+_HREF: Final = (
+    rf"""a(?:{_BLANK}++class="[^"]*+")?+(?:{_BLANK}++(?!(?i:href|rel)[\s=])[^\s"'<>/=]++=(?:"[^"]*+"|'[^']*+'))*+"""
+    rf"""{_BLANK}++href="([^"#&\x00-\x20]*+(?:&amp;[^"#&\x00-\x20]*+)*+)(?:#[^"]*+)?+\""""
+    rf"""(?:>|(?:{_BLANK}++(?!(?i:rel)[\s=/>])[^\s"'<>/=]++(?:=(?:"[^"]*+"|'[^']*+'))?+)*+>)"""
+)
+_WITH_LINKS: Final = re.compile(rf"<(?=[abilm])(?:{_HREF}|((?:a|area|base|iframe|link|meta)\s[^>]*+>))".encode())
 
 
-def has_mostly_links(data: bytes) -> bool:
-    """Whether to cut a page down may cost more than it saves: <a> and its end are a good part of the tags, as far as its middle tells."""
-    start = max(0, (len(data) - _SAMPLE) // 2)
-    sample = data[start : start + _SAMPLE]
-    return sample.count(b"<a ") * _TAGS_PER_ANCHOR > sample.count(b"<")
+class Plain(msgspec.Struct, frozen=True):
+    """All that a plain page in UTF-8 says of links."""
+
+    hrefs: list[bytes]
+    """Of anchors without rel, cut at their fragment; "&" is still written as "&amp;"."""
+    tags: list[bytes]
+    """The title, and the other tags that may hold links."""
+
+    def pieces(self) -> list[bytes]:
+        """The tags as pages that are small enough for any parser, however large theirs was."""
+        starts = range(0, len(self.tags), _TAGS_PER_PIECE)
+        return [_BETWEEN.join(self.tags[start : start + _TAGS_PER_PIECE]) for start in starts]
 
 
-def reduced(data: bytes) -> bytes | None:
-    """The title and the tags that may hold links of a page in UTF-8; None: it is not plain."""
+def reduced(data: bytes) -> Plain | None:
+    """What there is to know of a page in UTF-8; None: it is not plain."""
     if _PLAIN.fullmatch(data) is None:
         data = _COMMENT_OR_SCRIPT.sub(_emptied, data)
         if _PLAIN.fullmatch(data) is None:
             return None
     title = _TITLE.search(data)
-    parts = [title[0] + b"</title>"] if title else []
-    match = _WITH_LINKS.match
-    parts += [found[0] for at in tag_starts(data, _BEGINNINGS, 3) if (found := match(data, at))]
-    return _BETWEEN.join(parts)
+    tags = [title[0] + b"</title>"] if title else []
+    found = _WITH_LINKS.findall(data)
+    tags += [b"<" + tag for _, tag in found if tag]
+    return Plain([href for href, tag in found if not tag], tags)
 
 
 def _emptied(found: re.Match[bytes]) -> bytes:

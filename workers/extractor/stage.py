@@ -19,6 +19,7 @@ from gregor.stage.contract import Decode, Received, Work
 from gregor.stage.figures import NO_LABELS, Figures
 from gregor.state.packed import Mutation
 from gregor.transport.port import Assignment, Output, StageSpec
+from gregor.url.domain import registered_domain
 from gregor.url.fingerprint import Placement
 from schemas.codec import encode
 from schemas.control import SeedScope, decode_control
@@ -36,7 +37,7 @@ from workers.extractor.patterns import any_of
 from workers.extractor.pool import Crashed, Pool, TimedOut
 from workers.extractor.reading import Reading, ReadSettings, read
 from workers.extractor.scope import Scope
-from workers.extractor.sharing import share
+from workers.extractor.sharing import LARGE, share
 from workers.extractor.tally import Example, Tally
 
 _log: Final = logging.getLogger("gregor.extractor")
@@ -49,7 +50,12 @@ SPEC: Final = StageSpec(
 )
 
 PAGE_RULE: Final = "page"
+FEW_URLS: Final = 2_000
+"""As many URLs, sent and not seen as pages yet, are fetched within a second or two."""
+WORTH_A_PROCESS: Final = 64 * 1024 * 1024
+"""Bytes of large pages that take as long to read as a process takes to start."""
 _NO_LIMIT: Final = 0xFFFF
+_ANY_SERVER: Final = "example.com"
 
 
 class ExtractorStage:
@@ -82,6 +88,10 @@ class ExtractorStage:
         self._pending_positions: dict[int, int] = {}
         self._started = False
         self._now_ms = 0
+        self._pages = 0
+        self._large_bytes = 0
+        # The first page is not to wait until the list of public suffixes has been read.
+        registered_domain(_ANY_SERVER)
 
     def assigned(self, partition: int, assignment: Assignment) -> None:
         self._positions[partition] = assignment.positions["pages"].offset
@@ -115,7 +125,9 @@ class ExtractorStage:
             outputs += map(self._discovered, records)
             outputs += self._items(facts, reading, taken, counts)
             urls += counts.found
-        return Work(outputs, urls)
+        self._pages += len(received)
+        # Fetchers that are about to run out of orders wait for what was found here.
+        return Work(outputs, urls, urgent=bool(outputs) and self.known.counts.sent - self._pages < FEW_URLS)
 
     def _readings(self, received: Sequence[Received]) -> Iterator[tuple[Received, Reading | None, Taken]]:
         """What each page holds; None when its process did not live to tell."""
@@ -151,11 +163,12 @@ class ExtractorStage:
             return answer
 
         sizes = [len(one.record.value or b"") for one in received]
+        self._large_bytes += sum(size for size in sizes if size >= LARGE)
         return share(sizes, here, elsewhere, self.helpers)
 
     def helpers(self) -> int:
-        """Processes that could read a large page now."""
-        wanted = self._config.extract.processes
+        """Processes that could read a large page now. None is started before there has been enough for one to do."""
+        wanted = self._config.extract.processes if self._large_bytes >= WORTH_A_PROCESS else 0
         return min(wanted, self._pool.ready(wanted)) if self._pool is not None and wanted else 0
 
     def _wants_items(self, facts: PageFacts, reading: Reading) -> bool:

@@ -82,6 +82,7 @@ def _told(asked: Asked, url: Url, story: Story) -> Story:
         examined=examined,
         state=state,
         robots=gathered.robots,
+        robots_last=logged.robots_last,
         spent=sum(_spent(reader, config)),
         now_ms=story.now_ms,
     )

@@ -11,7 +11,7 @@ from protego import Protego
 
 from gregor.config import Config
 from gregor.pipeline.explain.standing import Examined
-from gregor.pipeline.explain.story import Check, Found
+from gregor.pipeline.explain.story import Check, Found, Result
 from gregor.pipeline.operate.pauses import Held
 from gregor.state.store import StateReader
 from gregor.url.canonical import Refusal, Url
@@ -49,6 +49,8 @@ class Evidence(Struct, frozen=True):
     examined: Examined | None
     state: StateReader | None
     robots: RobotsRules | None
+    robots_last: Result | None
+    """What the last request for robots.txt brought."""
     spent: int
     """Pages of the whole crawl that were fetched or are out."""
     now_ms: int
@@ -79,8 +81,10 @@ def _scope(url: Url, evidence: Evidence) -> Check:
     if reason:
         return Check(about="scope", passes=False, answer=_SCOPE[reason], reason=reason)
     if url.server in evidence.held.widened:
-        redirected = evidence.held.widened[url.server].url or "a seed"
-        return Check(about="scope", passes=True, answer=f"within, since {redirected} was redirected to its server")
+        seed = evidence.held.widened[url.server].url or "a seed"
+        return Check(
+            about="scope", passes=True, answer=f"within, since {seed} is on its server, or was redirected there"
+        )
     return Check(about="scope", passes=True, answer="within")
 
 
@@ -144,10 +148,8 @@ def _robots(url: Url, evidence: Evidence) -> Check:
     if not config.for_server(url.server).obey_robots:
         return Check(about="robots", passes=True, answer="not obeyed (robots.obey or obey_robots)")
     scheme: Scheme = "http" if url.scheme == "http" else "https"
-    if examined is not None and evidence.state is not None:
-        origin = examined.server.origin(scheme)
-        if not origin.verdict:
-            return Check(about="robots", passes=None, answer="robots.txt of its origin was not fetched yet")
+    origin = examined.server.origin(scheme) if examined is not None else None
+    if examined is not None and evidence.state is not None and origin is not None and origin.verdict:
         reason = RobotsCache(evidence.state, config.robots_agent).refusal(examined.server, scheme, url.path)
         since = f"by robots.txt ({origin.verdict}) of {moment(origin.fetched_ms)}"
         return Check(
@@ -155,13 +157,21 @@ def _robots(url: Url, evidence: Evidence) -> Check:
         )
     rules = evidence.robots
     if rules is None:
-        return Check(about="robots", passes=None, answer="no robots.txt of its origin is in the log")
+        return Check(about="robots", passes=None, answer=_no_robots(evidence))
     allowed = rules.verdict == "allow-all" or (
         rules.verdict == "rules" and Protego.parse(rules.text).can_fetch(url.text, config.robots_agent)
     )
     since = f"by robots.txt ({rules.verdict}) of {moment(rules.fetched_ms)}"
     word = "allowed" if allowed else "refused"
     return Check(about="robots", passes=allowed, answer=f"{word} {since}", reason="" if allowed else "robots")
+
+
+def _no_robots(evidence: Evidence) -> str:
+    last = evidence.robots_last
+    if last is None:
+        return "no robots.txt of its origin is in the log"
+    why = f", {last.detail}" if last.detail else f", status {last.status}" if last.status else ""
+    return f"robots.txt of its origin could not be had yet, and nothing is asked before: {last.outcome}{why}"
 
 
 def _crawl_limits(evidence: Evidence) -> Iterator[Check]:

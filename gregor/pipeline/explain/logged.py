@@ -16,7 +16,7 @@ from gregor.url.canonical import Url
 from gregor.views.counts import added
 from schemas.codec import Undecodable
 from schemas.discovered import Discovered, decode_discovered
-from schemas.fetched import RobotsRules, decode_fetched
+from schemas.fetched import Fetched, FetchResult, RobotsRules, decode_fetched
 from schemas.schedule import decode_order
 from schemas.verdicts import decode_verdict
 
@@ -38,7 +38,7 @@ def gather(reader: LogReader, url: Url, partition: int) -> Gathered:
     topics = _Topics(reader, url, partition)
     verdicts, verdict_count, server_verdicts = topics.verdicts()
     orders, order_count = topics.orders()
-    results, result_count, robots = topics.results()
+    results = topics.results()
     logged = Logged(
         discoveries=topics.discoveries(),
         verdicts=verdicts,
@@ -46,11 +46,24 @@ def gather(reader: LogReader, url: Url, partition: int) -> Gathered:
         server_verdicts=server_verdicts,
         orders=orders,
         order_count=order_count,
-        results=results,
-        result_count=result_count,
+        results=list(results.kept),
+        result_count=results.count,
+        robots_asked=results.robots_asked,
+        robots_last=results.robots_last,
         gaps=topics.gaps,
     )
-    return Gathered(logged, robots)
+    return Gathered(logged, results.robots)
+
+
+class _Results(Struct):
+    """What ``fetched`` says of the URL, and of its origin's robots.txt."""
+
+    kept: deque[Result]
+    count: int = 0
+    robots: RobotsRules | None = None
+    """The last that settled anything."""
+    robots_asked: int = 0
+    robots_last: Result | None = None
 
 
 class _Topics:
@@ -130,44 +143,30 @@ class _Topics:
                     )
         return list(kept), count
 
-    def results(self) -> tuple[list[Result], int, RobotsRules | None]:
-        kept: deque[Result] = deque(maxlen=KEPT)
-        count = 0
-        robots: RobotsRules | None = None
+    def results(self) -> _Results:
+        found = _Results(deque(maxlen=KEPT))
         for record in self._records("fetched", b""):
             value = record.value or b""
             if self._path not in value and _ROBOTS not in value:
                 continue
             fetched = _decoded(decode_fetched, record)
-            if fetched is None:
+            if fetched is not None:
+                self._add(found, record, fetched)
+        return found
+
+    def _add(self, found: _Results, record: Record, fetched: Fetched) -> None:
+        for rules in fetched.robots:
+            if rules.scheme == self._url.scheme and rules.verdict != "unreachable":
+                found.robots = rules
+        for one in fetched.results:
+            if one.scheme != self._url.scheme:
                 continue
-            for rules in fetched.robots:
-                if rules.scheme == self._url.scheme and rules.verdict != "unreachable":
-                    robots = rules
-            for one in fetched.results:
-                if (one.scheme, one.path) == (self._url.scheme, self._url.path):
-                    count += 1
-                    kept.append(
-                        Result(
-                            lease=fetched.lease,
-                            offset=record.offset,
-                            written_ms=record.time_ms,
-                            outcome=one.outcome,
-                            status=one.status,
-                            started_ms=one.started_ms,
-                            total_ms=one.timings.total,
-                            address=one.address,
-                            wire_bytes=one.wire_bytes,
-                            body_bytes=one.body_bytes,
-                            digest=one.digest,
-                            content_type=one.content_type,
-                            location=one.location,
-                            truncated=one.truncated,
-                            detail=one.detail,
-                            worker=fetched.worker,
-                        )
-                    )
-        return list(kept), count, robots
+            if fetched.kind == "robots":
+                found.robots_asked += 1
+                found.robots_last = _result(record, fetched, one)
+            if one.path == self._url.path:
+                found.count += 1
+                found.kept.append(_result(record, fetched, one))
 
     def _records(self, topic: str, needle: bytes) -> Iterator[Record]:
         """Records of the URL's server whose value holds the needle. An order may be anywhere by its routing; ours stand with the server."""
@@ -203,4 +202,25 @@ def _found(record: Record, found: Discovered) -> Found:
         off_site=found.off_site,
         redirects=found.redirects,
         seed=found.seed,
+    )
+
+
+def _result(record: Record, fetched: Fetched, one: FetchResult) -> Result:
+    return Result(
+        lease=fetched.lease,
+        offset=record.offset,
+        written_ms=record.time_ms,
+        outcome=one.outcome,
+        status=one.status,
+        started_ms=one.started_ms,
+        total_ms=one.timings.total,
+        address=one.address,
+        wire_bytes=one.wire_bytes,
+        body_bytes=one.body_bytes,
+        digest=one.digest,
+        content_type=one.content_type,
+        location=one.location,
+        truncated=one.truncated,
+        detail=one.detail,
+        worker=fetched.worker,
     )

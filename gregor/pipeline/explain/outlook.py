@@ -94,4 +94,6 @@ def _without_state(logged: Logged, recomputed: Recomputed) -> Next:
         )
     if recomputed.refusals:
         return _unknown(logged, recomputed)
+    if logged.robots_asked and any(check.about == "robots" and check.passes is None for check in recomputed.checks):
+        return Next(what="it was found and never ordered yet: robots.txt of its origin is asked for again first")
     return Next(what="it was found and never ordered yet: it waits in its server's queue, as far as the topics tell")

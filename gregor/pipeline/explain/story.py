@@ -151,6 +151,10 @@ class Logged(Struct, frozen=True, kw_only=True):
     results: list[Result] = []
     result_count: int = 0
     responses: list[Response] = []
+    robots_asked: int = 0
+    """Orders for robots.txt of the URL's origin that were answered."""
+    robots_last: Result | None = None
+    """What the last of them brought."""
     gaps: dict[str, int] = {}
     """Topic to offsets of this partition that were trimmed: what stood there is not told."""
 

@@ -52,7 +52,10 @@ def carry_out(command: Command, transport: Transport) -> str:
             return f"{what} is {'paused' if command.paused else 'resumed'}"
         case PutBack():
             back = letters.put_back(transport, command.numbers, command.now_ms)
-            return f"{len(back)} of {len(command.numbers)} letters were put back"
+            before = len(command.numbers) - len(back)
+            return f"{len(back)} of {len(command.numbers)} letters were put back" + (
+                f", {before} had been before" if before else ""
+            )
         case Trim():
             transport.trim(places(command))
             return f"{len(command.before)} topics were trimmed"

@@ -1,8 +1,9 @@
 """Dead letters: records that nobody could read, listed, shown, and put back where they stood.
 
 A letter is named by its number, its offset in ``dead-letters``. Putting one back writes the record again, to its old topic and
-partition, together with a receipt in ``dead-letters`` that names the letter, so that a letter is put back once however often it is
-asked for. A record that is still unreadable becomes a new letter.
+partition, together with a receipt in ``dead-letters`` for each letter of that record. A record is put back once, however often it is
+asked for and however many letters it made: one of ``pages`` has two readers, and what is written again comes to both. A record that
+is still unreadable becomes a new letter.
 """
 
 import re
@@ -23,6 +24,8 @@ _SHORTENED = 10_000
 """Bytes of a key or header from which on a letter keeps its beginning only."""
 BATCH_BYTES = 16 * 1024 * 1024
 BATCH_LETTERS = 1000
+Place = tuple[str, int, int]
+"""Topic, partition and offset at which a record could not be read."""
 
 
 class Letter(Struct, frozen=True):
@@ -31,7 +34,7 @@ class Letter(Struct, frozen=True):
     number: int
     facts: DeadLetter
     put_back: bool
-    """Whether a receipt says so."""
+    """Whether a receipt says so, of this letter or of another one of the same record."""
 
 
 def letters(reader: LogReader) -> Iterator[Letter]:
@@ -40,7 +43,7 @@ def letters(reader: LogReader) -> Iterator[Letter]:
     for record in reader.read(TOPIC, 0, *reader.ends(TOPIC)[0]):
         facts = _facts(record)
         if facts is not None and facts.receipt_of < 0:
-            yield Letter(record.offset, facts, record.offset in receipts)
+            yield Letter(record.offset, facts, place_of(facts) in receipts)
 
 
 def letter_at(reader: LogReader, number: int) -> tuple[Letter, bytes]:
@@ -57,7 +60,7 @@ def chosen(reader: LogReader, numbers: Sequence[int]) -> Iterator[tuple[Letter, 
         facts = _facts(record) if record.offset in wanted else None
         if facts is not None and facts.receipt_of < 0:
             wanted.discard(record.offset)
-            yield Letter(record.offset, facts, record.offset in receipts), record.value or b""
+            yield Letter(record.offset, facts, place_of(facts) in receipts), record.value or b""
     if wanted:
         raise UsageError(f"expected the number of a dead letter, found {min(wanted)}; `gregor dead-letters` lists them")
 
@@ -76,22 +79,26 @@ def refusal(facts: DeadLetter) -> str:
 
 
 def put_back(transport: Transport, numbers: Sequence[int], now_ms: int) -> list[int]:
-    """Write these letters' records again, except those that were put back before; gives the numbers of those written.
+    """Write these letters' records again, except those that were put back before; gives the numbers of the letters that this settled.
 
     Raises UsageError when a number names no letter or one that cannot be put back; nothing is written then.
     """
     outputs: list[Output] = []
     done: list[int] = []
+    back: set[Place] = set()
     for letter, value in chosen(transport, numbers):
         if letter.put_back:
             continue
         reason = refusal(letter.facts)
         if reason:
             raise UsageError(f"letter {letter.number} cannot be put back: {reason}")
-        outputs += _written_again(letter, value, now_ms)
+        if place_of(letter.facts) not in back:
+            outputs.append(_written_again(letter.facts, value))
+            back.add(place_of(letter.facts))
         done.append(letter.number)
     if outputs:
-        transport.append(outputs)
+        settled = (letter for letter in letters(transport) if not letter.put_back and place_of(letter.facts) in back)
+        transport.append([*outputs, *(_receipt(letter, now_ms) for letter in settled)])
     return done
 
 
@@ -109,14 +116,14 @@ def batches(found: Iterable[Letter]) -> Iterator[list[int]]:
         yield part
 
 
-def _written_again(letter: Letter, value: bytes, now_ms: int) -> tuple[Output, Output]:
-    facts = letter.facts
+def _written_again(facts: DeadLetter, value: bytes) -> Output:
     header = original(facts.header) if facts.header else None
-    receipt = replace(facts, header="", receipt_of=letter.number, stage="cli", found_ms=now_ms)
-    return (
-        Output(facts.topic, facts.partition, original(facts.key), value, header),
-        Output(TOPIC, 0, facts.topic.encode(), b"", encode(receipt)),
-    )
+    return Output(facts.topic, facts.partition, original(facts.key), value, header)
+
+
+def _receipt(letter: Letter, now_ms: int) -> Output:
+    receipt = replace(letter.facts, header="", receipt_of=letter.number, stage="cli", found_ms=now_ms)
+    return Output(TOPIC, 0, receipt.topic.encode(), b"", encode(receipt))
 
 
 def original(text: str) -> bytes:
@@ -133,8 +140,14 @@ def facts_of(reader: LogReader, start: int, end: int) -> Iterator[DeadLetter]:
             yield facts
 
 
-def _receipts(reader: LogReader) -> frozenset[int]:
-    return frozenset(facts.receipt_of for facts in facts_of(reader, *reader.ends(TOPIC)[0]) if facts.receipt_of >= 0)
+def _receipts(reader: LogReader) -> frozenset[Place]:
+    """Where the records stood that were put back."""
+    return frozenset(place_of(facts) for facts in facts_of(reader, *reader.ends(TOPIC)[0]) if facts.receipt_of >= 0)
+
+
+def place_of(facts: DeadLetter) -> Place:
+    """Of the record that a letter or a receipt is about."""
+    return facts.topic, facts.partition, facts.offset
 
 
 def _facts(record: Record) -> DeadLetter | None:

@@ -91,6 +91,7 @@ class Watch:
         self._view = CrawlView()
         self._at: dict[TopicPartition, int] = {}
         self._letters = 0
+        self._put_back: set[letters.Place] = set()
 
     def status(self, now_ms: int, servers: int = 10, folded: CrawlView | None = None) -> Status:
         """As of now; ``servers``: rows of the table, at most. ``folded``: what somebody else folds, so that no record is read for it."""
@@ -130,12 +131,16 @@ class Watch:
                 self._at[at] = max(start, end)
 
     def _count_letters(self) -> None:
-        """A letter is put back once, so that the difference of both is what is left."""
+        """Every letter of a record that is put back gets a receipt, so that the difference of both is what is left."""
         at = TopicPartition(letters.TOPIC, 0)
         first, end = self._access.reader.ends(at.topic)[0]
         start = max(first, self._at.get(at, first))
         for facts in letters.facts_of(self._access.reader, start, end):
-            self._letters += 1 if facts.receipt_of < 0 else -1
+            if facts.receipt_of >= 0:
+                self._letters -= 1
+                self._put_back.add(letters.place_of(facts))
+            elif letters.place_of(facts) not in self._put_back:
+                self._letters += 1
         self._at[at] = max(start, end)
 
 
@@ -184,14 +189,15 @@ class _Moment(Struct, frozen=True):
 def _status(access: Access, view: CrawlView, moment: _Moment, rows: list[ServerRow]) -> Status:
     seen, known, now_ms = moment.seen, moment.known, moment.now_ms
     counters = dict(seen.counters)
+    stages = {name: StageStatus(lag=lag, members=access.members(name)) for name, lag in seen.lag.items()}
     return Status(
         crawl=access.crawl,
         where=access.where,
         now_ms=now_ms,
         running=moment.running,
         phase=_phase(moment),
-        waits_for=[] if moment.done else list(_waits_for(seen, known, now_ms)),
-        stages={name: StageStatus(lag=lag, members=access.members(name)) for name, lag in seen.lag.items()},
+        waits_for=[] if moment.done else list(_waits_for(seen, stages, known, now_ms)),
+        stages=stages,
         counters=counters,
         queued=counters.get("queued", 0),
         in_flight=counters.get("leased", 0),
@@ -223,11 +229,11 @@ def _phase(moment: _Moment) -> Phase:
     return "interrupted" if moment.running is False else "working"
 
 
-def _waits_for(seen: Look, known: Held, now_ms: int) -> Iterator[str]:
+def _waits_for(seen: Look, stages: Mapping[str, StageStatus], known: Held, now_ms: int) -> Iterator[str]:
     counts = seen.counters
-    for stage, lag in seen.lag.items():
-        if lag:
-            yield f"{lag:,} records for the {stage}"
+    for name, stage in stages.items():
+        if stage.lag:
+            yield f"{stage.lag:,} records for the {name}" + (", of which no worker runs" if stage.members == 0 else "")
     if counts.get("leased", 0):
         yield f"{counts['leased']:,} URLs that are being fetched"
     queued = counts.get("queued", 0)

@@ -35,6 +35,7 @@ class _InParts:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.member = session.member
+        self.prompt = session.prompt
         self.commit = session.commit
         self.pause = session.pause
         self.resume = session.resume

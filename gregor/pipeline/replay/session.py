@@ -22,6 +22,7 @@ class ReplaySession:
     """Of one partition. ``give`` lays a step ready, the loop's next poll takes it; outputs go nowhere."""
 
     member: str = "replay"
+    prompt: bool = False
 
     def __init__(
         self, partition: int, store: Store, state: StateSpec, counters: Mapping[str, int], now_ms: int

@@ -34,6 +34,8 @@ from gregor.transport.validity import check_commit
 class EmbeddedSession:
     """Used by one thread; what it shares with other sessions is behind the engine's lock."""
 
+    prompt: bool = True
+
     def __init__(self, engine: Engine, stage: StageSpec, member: str) -> None:
         self._engine = engine
         self._stage = stage

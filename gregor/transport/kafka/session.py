@@ -50,6 +50,8 @@ REPORT_EVERY_S: Final = 5.0
 class KafkaSession:
     """Use KafkaTransport.open."""
 
+    prompt: bool = False
+
     def __init__(self, clients: Clients, stage: StageSpec, folder: MemberFolder, changelog: Changelog | None) -> None:
         self._clients = clients
         self._stage = stage

@@ -68,6 +68,18 @@ class OperateContract:
         assert [one.put_back for one in letters(transport)] == [True, True, True]
         assert [one.number for one in letters(transport)] == numbers, "receipts are no letters"
 
+    def test_a_record_that_both_its_readers_could_not_read_is_put_back_once(self, transport: Transport) -> None:
+        page = broken(5, topic="pages")
+        transport.append([dead_letter(page, "why", stage, 3) for stage in ("extractor", "archiver")])
+        numbers = [one.number for one in letters(transport)]
+        assert put_back(transport, numbers[:1], 4) == numbers[:1]
+        assert put_back(transport, numbers, 4) == []
+        assert [record.value for record in transport.read("pages", 1, 0)] == [page.value]
+        transport.append([dead_letter(page, "why", "archiver", 5)])
+        assert [one.put_back for one in letters(transport)] == [True, True, True], (
+            "a reader that met it later gets it too"
+        )
+
     def test_a_number_without_a_letter_is_refused_and_nothing_is_written(self, transport: Transport) -> None:
         transport.append([dead_letter(broken(1), "why", "frontier", 3)])
         number = next(letters(transport)).number

@@ -28,6 +28,8 @@ class Staged:
         self.stage = stage
         self._outputs: list[Output] = []
         self._offset = 0
+        self.urgent = False
+        """Whether the last pages held something that others wait for."""
         stage.assigned(0, Assignment(positions={"pages": Position(0)}, ends={"pages": 0}, state=None))
 
     def page(
@@ -46,7 +48,9 @@ class Staged:
         return self._process([self._received(body, url=f"{SEED}p{n}") for n, body in enumerate(bodies)])
 
     def _process(self, received: list[Received]) -> "Staged":
-        self._outputs += self.stage.process(received, 1000).outputs
+        work = self.stage.process(received, 1000)
+        self.urgent = work.urgent
+        self._outputs += work.outputs
         return self
 
     def _received(

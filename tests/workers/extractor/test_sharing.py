@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.workers.extractor.staged import staged
 from workers.extractor.sharing import LARGE, share
+from workers.extractor.stage import WORTH_A_PROCESS
 
 SIZES = st.lists(st.sampled_from([0, 1, LARGE - 1, LARGE, 3 * LARGE]), max_size=30)
 
@@ -61,8 +62,18 @@ def test_what_goes_wrong_elsewhere_is_raised_here() -> None:
         share([1, LARGE], lambda number: taken.wait(60), broken, lambda: 1)
 
 
+def test_no_process_is_started_before_there_was_enough_for_one_to_do(tmp_path: Path) -> None:
+    with staged(tmp_path, "extract.processes = 1") as stage:
+        for _ in range(10):
+            stage.pages(["x" * LARGE] * 10)
+            assert stage.stage.helpers() == 0
+        time.sleep(0.5)
+        assert stage.stage.helpers() == 0
+
+
 def test_a_process_beside_the_stage_gives_the_same_as_none(tmp_path: Path) -> None:
-    bodies = [f"<title>{n}</title><a href=/{n}>x</a><a href=/{n + 1}>x</a>" + "x" * LARGE * (n % 2) for n in range(30)]
+    size = WORTH_A_PROCESS // 15
+    bodies = [f"<title>{n}</title><a href=/{n}>x</a><a href=/{n + 1}>x</a>" + "x" * size * (n % 2) for n in range(30)]
     results = []
     for processes in (0, 2):
         with staged(tmp_path, f'extract.processes = {processes}\nextract.page_facts = ["title"]') as stage:

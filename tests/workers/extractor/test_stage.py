@@ -9,6 +9,7 @@ from gregor.transport.port import Assignment, Position
 from schemas.control import SeedScope
 from schemas.discovered import Rel
 from tests.workers.extractor.staged import HTML, SEED, staged
+from workers.extractor.stage import FEW_URLS
 
 ANY = 'crawl.scope = "any"\n'
 
@@ -33,6 +34,16 @@ def test_links_are_grouped_by_server_scheme_and_kind_with_depth_and_hops(tmp_pat
     other = by_key["http", "other.test", "link"]
     assert (other.depth, other.hops, other.off_site, other.internal) == (1, 5, 2, False)
     assert by_key["http", "www.h.example", "link"].internal
+
+
+def test_links_are_urgent_until_many_pages_are_still_to_come(tmp_path: Path) -> None:
+    with staged(tmp_path) as stage:
+        assert stage.page("".join(f"<a href=/{n}>x</a>" for n in range(FEW_URLS - 1))).urgent
+        assert not stage.page("no links").urgent
+        assert not stage.page("".join(f"<a href=/more{n}>x</a>" for n in range(10))).urgent
+        for number in range(10):
+            stage.page("", url=f"http://h.example/{number}")
+        assert stage.page("<a href=/last>x</a>").urgent
 
 
 def test_a_url_is_nofollow_only_if_every_link_to_it_is(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ class RemoteSession:
     process ends at once.
     """
 
+    prompt: bool = True
+
     def __init__(
         self, connection: socket.socket, member: str, on_stop: Callable[[], None], *, read_ahead: bool = False
     ) -> None:
