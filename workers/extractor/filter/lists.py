@@ -9,6 +9,7 @@ halved by the hashes of its URLs, as often as need be, and few of them come back
 import heapq
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -35,6 +36,8 @@ URL_BYTES: Final = 400
 ENTRY_BYTES: Final = 300
 """What it takes beside its text."""
 DEEPEST_SPLIT: Final = 40
+FINISHED_AT_ONCE: Final = 256
+"""Groups that are written together when the filter ends."""
 COME_ALONG: Final = 32
 """URLs that come back from the store with one of a large directory."""
 
@@ -187,13 +190,14 @@ class Lists:
 
     def finish(self) -> list[GroupKey]:
         """Write everything to the store and forget it; gives the splits that ``start`` needs."""
-        written: dict[GroupKey, list[Stored]] = {}
-        for group in self.groups.values():
-            self._evict(group, [*group.visiting.values(), *group.visited.values()], written)
-        self._put_away(written)
-        splits = sorted(self._splits)
-        self.groups.clear()
-        return splits
+        while self.groups:
+            # Few at a time: all that is in memory, as the store has it too, would need as much again.
+            written: dict[GroupKey, list[Stored]] = {}
+            for key in list(islice(self.groups, FINISHED_AT_ONCE)):
+                group = self.groups.pop(key)
+                self._evict(group, [*group.visiting.values(), *group.visited.values()], written)
+            self._put_away(written)
+        return sorted(self._splits)
 
     def _exceeds(self, urls: int) -> bool:
         return self.size > urls or self._bytes > urls * URL_BYTES
