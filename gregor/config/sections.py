@@ -384,7 +384,12 @@ class Filter(Struct, frozen=True, kw_only=True):
     """The cache of known URLs in front of the topic discovered (paper 001); how much is remembered, never what is decided."""
 
     capacity: Annotated[
-        int, Meta(ge=0, le=100_000_000, description="URLs kept in memory, about 400 bytes each. 0: no filter.")
+        int,
+        Meta(
+            ge=0,
+            le=100_000_000,
+            description="URLs kept in memory; of long ones fewer, so that they take no more than 400 bytes each. 0: no filter.",
+        ),
     ] = 200_000
     exchange: Annotated[
         float,
@@ -396,10 +401,19 @@ class Filter(Struct, frozen=True, kw_only=True):
     ] = 0.5
     store_urls: Annotated[
         int,
-        Meta(ge=0, le=10**10, description="URLs kept in the local store; past it the store is emptied. 0: no store."),
+        Meta(
+            ge=0,
+            le=10**10,
+            description="URLs kept in the local store, two to four bytes of memory each; past it the store is emptied. 0: no store.",
+        ),
     ] = 20_000_000
     hrefs: Annotated[
-        int, Meta(ge=0, le=10_000_000, description="Links remembered as they are written, by directory of their page.")
+        int,
+        Meta(
+            ge=0,
+            le=10_000_000,
+            description="Links remembered as they are written, by directory of their page; of long ones fewer, as above.",
+        ),
     ] = 200_000
     flush_s: Annotated[
         float,

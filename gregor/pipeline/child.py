@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from gregor.config import Config
 from gregor.errors import GregorError, no_room
+from gregor.pipeline.allocator import be_frugal
 from gregor.pipeline.extracting import Scratch, extractor, placement_of
 from gregor.stage.running import Loop
 from gregor.transport.embedded.remote.session import RemoteSession
@@ -36,6 +37,7 @@ def main(descriptor: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     _die_with_parent()
+    be_frugal()
     connection = socket.socket(fileno=descriptor)
     setup = msgspec.json.decode(_line(connection), type=Setup)
     loops: list[Loop] = []

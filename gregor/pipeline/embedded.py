@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from gregor.config import Config
 from gregor.config.sections import MIB
 from gregor.errors import ForeignState, UsageError
+from gregor.pipeline.allocator import be_frugal
 from gregor.pipeline.children import Child
 from gregor.pipeline.cpu import cpu_by_thread, cpu_of_children
 from gregor.pipeline.extracting import EXTRACTOR, Scratch, placement_of
@@ -61,6 +62,7 @@ class EmbeddedCrawl:
     """Open, run, close; opening a folder again goes on where it stopped. The log is in ``folder/state``."""
 
     def __init__(self, config: Config, folder: Path) -> None:
+        be_frugal()
         self._config = config
         self._folder = folder
         self._log = folder / LOG

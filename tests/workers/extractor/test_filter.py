@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from workers.extractor.filter.cache import UrlFilter
 from workers.extractor.filter.entries import GONE, VISITED, VISITING
-from workers.extractor.filter.lists import URL_BYTES, FilterSettings
+from workers.extractor.filter.lists import COME_ALONG, URL_BYTES, FilterSettings
 from workers.extractor.filter.store import GroupStore, Mark
 
 SERVER = "h.example"
@@ -141,8 +141,20 @@ def test_a_new_url_brings_nothing_of_its_directory_back(store: GroupStore) -> No
         known.committed()
     loaded = known.counts.loaded
     assert sent(known, "/a/new") == ["/a/new"]
-    known.fetched("http", SERVER, "/a/5")
     assert known.counts.loaded == loaded
+
+
+def test_of_a_large_directory_only_those_that_are_met_most_come_back_with_a_url(store: GroupStore) -> None:
+    known = small(capacity=8192, store=store)
+    paths = [f"/{n}" for n in range(2000)]
+    sent(known, *paths)
+    known.committed()
+    for directory in range(2000):
+        sent(known, *(f"/d{directory}/{n}" for n in range(8)))
+        known.committed()
+    loaded = known.counts.loaded
+    assert sent(known, paths[0]) == []
+    assert 0 < known.counts.loaded - loaded <= COME_ALONG + 1
 
 
 def test_a_url_fetched_while_only_the_store_knows_it_keeps_its_repetitions(store: GroupStore) -> None:

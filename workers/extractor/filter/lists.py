@@ -3,12 +3,13 @@
 When the memory is over its capacity, a clock goes round the groups: URLs that were hit since it last came by stay and
 lose half of their heat, the others leave, until a share of the capacity (the exchange rate) is free. What leaves is written
 to its group in the store, once; a directory of which a URL is asked for comes back whole. One larger than a group may be is
-halved by the hashes of its URLs, as often as need be, and its URLs come back one by one.
+halved by the hashes of its URLs, as often as need be, and few of them come back with one.
 """
 
 import heapq
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -35,6 +36,10 @@ URL_BYTES: Final = 400
 ENTRY_BYTES: Final = 300
 """What it takes beside its text."""
 DEEPEST_SPLIT: Final = 40
+FINISHED_AT_ONCE: Final = 256
+"""Groups that are written together when the filter ends."""
+COME_ALONG: Final = 32
+"""URLs that come back from the store with one of a large directory."""
 
 
 class FilterSettings(Struct, frozen=True, kw_only=True):
@@ -103,9 +108,13 @@ class Lists:
         return entry or self._add(group or self._new_group(key), path)
 
     def visited(self, scheme: str, server: str, path: str) -> None:
-        """From visiting to visited; what only the store has is not read for that, and joins it when it leaves the memory."""
+        """From visiting to visited, wherever it was before; its directory, where its links may well lead, comes back unless some of it
+        is there."""
         key = self._key(scheme, server, path)
-        group = self.groups.get(key) or self._new_group(key)
+        group = self.groups.get(key)
+        if group is None and _url(key, path) in self._sketch:
+            group = self._load(key, None, path)
+        group = group or self._new_group(key)
         if path in group.visited:
             return
         entry = group.visiting.pop(path, None)
@@ -181,13 +190,14 @@ class Lists:
 
     def finish(self) -> list[GroupKey]:
         """Write everything to the store and forget it; gives the splits that ``start`` needs."""
-        written: dict[GroupKey, list[Stored]] = {}
-        for group in self.groups.values():
-            self._evict(group, [*group.visiting.values(), *group.visited.values()], written)
-        self._put_away(written)
-        splits = sorted(self._splits)
-        self.groups.clear()
-        return splits
+        while self.groups:
+            # Few at a time: all that is in memory, as the store has it too, would need as much again.
+            written: dict[GroupKey, list[Stored]] = {}
+            for key in list(islice(self.groups, FINISHED_AT_ONCE)):
+                group = self.groups.pop(key)
+                self._evict(group, [*group.visiting.values(), *group.visited.values()], written)
+            self._put_away(written)
+        return sorted(self._splits)
 
     def _exceeds(self, urls: int) -> bool:
         return self.size > urls or self._bytes > urls * URL_BYTES
@@ -232,14 +242,14 @@ class Lists:
         self._grow(one.path)
 
     def _load(self, key: GroupKey, group: Group | None, path: str) -> Group | None:
-        """Bring a URL back that the store has, and its directory with it. URLs of one part of a large directory have nothing in common but
-        bits of their hashes: there it comes alone. None: nothing of the group is in memory."""
+        """Bring a URL back that the store has, and its directory with it; of a part of a large one those that were met most, because
+        what is in one part has nothing in common but bits of hashes. None: nothing of the group is in memory."""
         urls = self._store.get(key) if self._store is not None else []
         wanted = [one for one in urls if one.path == path]
         if not wanted:
             return group
         if key[3]:
-            urls = wanted
+            urls = [*wanted, *heapq.nlargest(COME_ALONG, urls, _by_repeats)]
         group = group or self._new_group(key)
         for one in urls:
             if one.path not in group.visited and one.path not in group.visiting:
@@ -309,6 +319,10 @@ def _stored(entry: Entry, before: Stored | None) -> Stored:
     """One that was visited while only the store knew it comes without its repetitions."""
     repeats = entry.repeats if before is None else max(entry.repeats, before.repeats)
     return Stored(entry.path, entry.state == VISITED, repeats, entry.near)
+
+
+def _by_repeats(one: Stored) -> int:
+    return one.repeats
 
 
 def _url(key: GroupKey, path: str) -> str:
