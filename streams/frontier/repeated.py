@@ -5,6 +5,7 @@ a moment before its results are taken in. Nothing is released by the clock.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -125,9 +126,16 @@ class RepeatedFrontier(FrontierStage):
         return self._quota(now_ms) if self._limited else Quota(NO_LIMIT)
 
     def _discover(self, now_ms: int) -> int:
-        batch = [kept for found in self._discoveries if (kept := self._known_only(self._sift(found))) is not None]
+        urls = 0
+        batch: list[Discovered] = []
+        for reports, found in groupby(self._discoveries, lambda one: one.kind == "repetition"):
+            if reports and batch:
+                # What they repeat may have been found just before.
+                urls += self.partition.discover(batch, now_ms)
+                batch = []
+            batch += [kept for one in found if (kept := self._known_only(self._sift(one))) is not None]
         self._discoveries = []
-        return self.partition.discover(batch, now_ms) if batch else 0
+        return urls + (self.partition.discover(batch, now_ms) if batch else 0)
 
     def _known_only(self, found: Discovered | None) -> Discovered | None:
         """A report of repetitions discovers nothing: where the frontier knows less than the crawl did, it must not learn by it."""
