@@ -60,10 +60,11 @@ def replay(asked: Asked, folder: Path, tell: Tell = lambda _: None) -> Outcome:
     memory = SharedMemory(_MEMORY)
     found: list[Found] = []
     idle: list[int] = []
-    ends = {topic: asked.reader.ends(topic) for topic in (*INPUTS, ORDERS)}
     for partition in asked.partitions:
         chronicle = Chronicle(asked.reader, partition, folder / f"changelog-{partition:04d}")
         try:
+            # After the changelog: of a crawl that runs, the orders of its last checkpoint are then among them.
+            ends = {topic: asked.reader.ends(topic) for topic in (*INPUTS, ORDERS)}
             chosen = plan(asked.reader, ends, chronicle, partition, asked.since, asked.until)
             if chosen is None:
                 idle.append(partition)

@@ -14,7 +14,7 @@ from gregor.config import Config
 from gregor.config.sections import Scope
 from gregor.pipeline.replay.outcome import Outcome
 from gregor.pipeline.replay.run import Asked, replay
-from gregor.transport.port import LogReader, TopicPartition
+from gregor.transport.port import LogReader, Record, TopicPartition
 from schemas.discovered import decode_discovered
 from schemas.fetched import decode_fetched
 from tests.pipeline.replay.recorded import CHANGELOG, ListLog, RecordedCrawl
@@ -81,6 +81,29 @@ def test_any_history_is_the_same_step_by_step_and_by_the_times_of_its_records(
         assert (exact.verdict, exact.exact, exact.disagreeing) == ("same", 1, 0), exact
         folder = replayed(crawl.folder_like, chosen)
         assert (folder.verdict, folder.exact, folder.then) == ("same", 0, exact.then), folder
+
+
+class MovingLog(ListLog):
+    """That of a crawl which goes on whenever its changelog is read."""
+
+    def __init__(self, crawl: RecordedCrawl) -> None:
+        super().__init__()
+        self.topics = crawl.log.topics
+        self._crawl = crawl
+
+    def read(self, topic: str, partition: int, start: int, end: int | None = None) -> Iterator[Record]:
+        if topic == CHANGELOG:
+            self._crawl.run(15)
+        return super().read(topic, partition, start, end)
+
+
+def test_a_crawl_that_goes_on_meanwhile_is_the_same_as_far_as_its_changelog_was_read() -> None:
+    with RecordedCrawl(config(), SimulatedWeb(servers=12, largest=20, seed=5), Random(5), 0.1) as crawl:
+        crawl.run(15)
+        made = len(crawl.log.topics["schedule"])
+        found = replayed(MovingLog(crawl), config())
+        assert len(crawl.log.topics["schedule"]) > made
+        assert (found.verdict, found.exact, found.disagreeing) == ("same", 1, 0), found
 
 
 @pytest.fixture(scope="module")
