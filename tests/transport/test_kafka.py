@@ -2,7 +2,8 @@
 
 import secrets
 import signal
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from gregor.state.packed import Mutation, pack_delta
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.session import KafkaSession
 from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Session, StageSpec, TopicPartition
+from gregor.transport.port import Output, Session, StageSpec, TopicPartition
 from infra.kafka.cluster import KafkaCluster
 from schemas.topics import TOPICS
 from tests.transport.contract import TransportContract
@@ -54,6 +55,10 @@ class KafkaHarness(Harness):
         self._sessions: dict[Session, tuple[StageSpec, int]] = {}
         self._make_topics()
         self._transport = self._start(0)
+
+    @property
+    def names(self) -> Names:
+        return self._names
 
     @property
     def transport(self) -> KafkaTransport:
@@ -190,3 +195,29 @@ def test_a_commit_leaves_the_changelog_of_a_partition_alone_of_which_nothing_cha
         assert {partition: one.sequence for partition, one in again.owned.items()} == {0: 1, 1: 4, 2: 2, 3: 1}
     finally:
         harness.close()
+
+
+class SlowTransport(KafkaTransport):
+    """Whose first transaction lasts longer than the broker allows."""
+
+    transactions = 0
+
+    def _produce(self, producer: Any, outputs: Sequence[Output]) -> None:
+        super()._produce(producer, outputs)
+        producer.flush()
+        self.transactions += 1
+        if self.transactions == 1:
+            time.sleep(4)
+
+
+def test_what_the_broker_aborted_because_it_took_too_long_is_written_again_and_once(
+    tmp_path: Path, kafka: KafkaCluster
+) -> None:
+    harness = KafkaHarness(tmp_path, kafka)
+    settings = Kafka(bootstrap=kafka.bootstrap, transaction_timeout_s=1.0)
+    transport = SlowTransport(harness.names, settings, tmp_path / "slow", SharedMemory(SMALL))
+    transport.append([Output("discovered", 0, b"k", b"%d" % number) for number in range(3)])
+    assert transport.transactions == 2
+    assert [record.value for record in transport.read("discovered", 0, 0)] == [b"0", b"1", b"2"]
+    transport.close()
+    harness.close()

@@ -161,7 +161,7 @@ class Checkpointer:
             except KafkaException as failed:
                 return UnknownOutcome(f"a transaction could not be aborted: {failed.args[0].str()}")
             return Aborted(f"the broker refused the transaction, nothing was written: {cause.str()}")
-        if cause.code() in _FENCED:
+        if cause.code() in FENCED:
             return Fenced(f"another process uses the id of this member: {cause.str()}")
         return UnknownOutcome(f"whether the transaction was committed is not known: {cause.str()}")
 
@@ -202,4 +202,4 @@ def patiently(seconds: float, call: Callable[[], None]) -> None:
                 raise
 
 
-_FENCED: Final = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
+FENCED: Final = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})

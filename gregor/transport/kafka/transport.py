@@ -24,7 +24,7 @@ from gregor.transport.kafka.records import headers_of, record_of
 from gregor.transport.kafka.restore import Changelog, partition_folder
 from gregor.transport.kafka.session import KafkaSession
 from gregor.transport.kafka.topics import make_topic, require
-from gregor.transport.kafka.transaction import patiently
+from gregor.transport.kafka.transaction import FENCED, patiently
 from gregor.transport.port import Output, Position, Record, StageSpec, TopicPartition
 from schemas.changelog import CHECKPOINT_KEY, Checkpoint, decode_checkpoint
 from schemas.control import Layout
@@ -216,35 +216,38 @@ class KafkaTransport:
                 ) from error
 
     def append(self, outputs: Sequence[Output]) -> None:
-        """Through a transaction of a producer that exists for this call; tried again while it is certain that nothing was written."""
+        """Tried again while it is certain that nothing was written."""
+        give_up = time.monotonic() + self._clients.kafka.give_up_after_s
+        while (refused := self._refusal(outputs)) is not None:
+            if time.monotonic() > give_up:
+                raise Aborted(f"the broker refused {len(outputs)} records, none was written: {refused.str()}")
+
+    def _refusal(self, outputs: Sequence[Output]) -> KafkaError | None:
+        """Why nothing was written, in a transaction of a producer that exists for this call; None: all was."""
         patience = self._clients.kafka.give_up_after_s
-        give_up = time.monotonic() + patience
         # An id of its own: two processes that append at once must not fence each other.
         producer = self._clients.producer("cli", secrets.token_hex(8))
         try:
             patiently(patience, lambda: producer.init_transactions(ANSWER_TIMEOUT_S))
-            while (refused := self._refusal(producer, outputs)) is not None:
+            producer.begin_transaction()
+            try:
+                self._produce(producer, outputs)
+                patiently(patience, lambda: producer.commit_transaction(ANSWER_TIMEOUT_S))
+                return None
+            except KafkaException as error:
+                cause: KafkaError = error.args[0]
+                if cause.code() in FENCED:
+                    # Not by somebody with the same id, of which there is none: it took too long, and the broker aborted it.
+                    return cause
+                if not cause.txn_requires_abort():
+                    raise
                 # Left open, the failed transaction would hide everything behind it until its time-out.
                 patiently(patience, lambda: producer.abort_transaction(ANSWER_TIMEOUT_S))
-                if time.monotonic() > give_up:
-                    raise Aborted(f"the broker refused {len(outputs)} records, none was written: {refused.str()}")
+                return cause
         except KafkaException as error:
             raise UnknownOutcome(
                 f"whether {len(outputs)} records were written is not known: {error.args[0].str()}"
             ) from error
-
-    def _refusal(self, producer: ck.Producer, outputs: Sequence[Output]) -> KafkaError | None:
-        """Why the transaction has to be aborted; None: it is committed."""
-        producer.begin_transaction()
-        try:
-            self._produce(producer, outputs)
-            patiently(self._clients.kafka.give_up_after_s, lambda: producer.commit_transaction(ANSWER_TIMEOUT_S))
-        except KafkaException as error:
-            cause: KafkaError = error.args[0]
-            if cause.txn_requires_abort():
-                return cause
-            raise
-        return None
 
     def _produce(self, producer: ck.Producer, outputs: Sequence[Output]) -> None:
         for output in outputs:
