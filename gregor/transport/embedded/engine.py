@@ -48,6 +48,8 @@ class Engine:
         self.closed = False
         self._witness = folder.witness
         self._refused = 0
+        self._cause: Exception | None = None
+        """Why the first of these batches was refused: after that the database only says that there was an error."""
         self._written = folder.commits
         self._synced = folder.commits
         self._syncing = threading.Lock()
@@ -104,13 +106,14 @@ class Engine:
             self.store.write(batch)
         except Exception as error:  # rocksdict raises bare Exception for everything
             self._refused += 1
+            self._cause = self._cause or error
             if self._refused >= MOST_REFUSALS:
                 raise TransportError(
-                    f"{self.store.path} refused {self._refused} batches in a row: {error}", remedy=_DISK
+                    f"{self.store.path} refused {self._refused} batches in a row: {self._cause}", remedy=_DISK
                 ) from error
             self._read_again()
             raise UnknownOutcome(f"{self.store.path} refused a batch: {error}", remedy=_DISK) from error
-        self._refused = 0
+        self._refused, self._cause = 0, None
         self._written += 1
         self._witness.written(self._written)
         self.log.written(packed, ends, passed)
@@ -163,7 +166,10 @@ class Engine:
         try:
             yield
         except Exception as error:  # rocksdict raises bare Exception for everything
-            raise TransportError(f"{self.store.path} {what}: {error}", remedy=_DISK) from error
+            with self.condition:
+                # Whoever was refused first has noted why.
+                cause = self._cause or error
+            raise TransportError(f"{self.store.path} {what}: {cause}", remedy=_DISK) from error
 
     def _sync(self) -> None:
         written = self._written
