@@ -54,7 +54,7 @@ class PartitionFrontier:
         quota = quota or Quota(NO_LIMIT)
         books = self.books
         due = self.next_due_ms(ordering=quota.pages > 0)
-        if due is None or due > now_ms:
+        if due is None or due > max(now_ms, books.facts.now_ms):
             return []
         return release(books, books.clock(now_ms), quota)
 

@@ -176,10 +176,9 @@ class Model:
         now = self.clock(now)
         self.before_release(now)
         rest = list(orders)
-        passed: set[str] = set()
         while True:
             room = self.config.fetch.orders_in_flight - len(self.books.leases)
-            ready = self.ready(now) - passed
+            ready = self.ready(now)
             if not ready or room <= 0:
                 break
             least = min(self.rank(name) for name in ready)
@@ -190,17 +189,13 @@ class Model:
                     url.life = "failed"
                     self.count("failed")
                 continue
-            assert rest, f"{sorted(first)} were ready, and nothing went out"
-            name = rest[0].server
-            if name not in first:
-                # Servers of one rank may come in any order; one whose URLs were all refused leaves no order behind.
-                name = next(iter(sorted(first)))
-            if not self._visit(name, rest, now):
-                continue
+            # Servers of one rank may come in any order; one whose URLs are all refused leaves no order behind.
+            name = rest[0].server if rest and rest[0].server in first else min(first)
+            self._visit(name, rest, now)
         assert not rest, f"went out too much: {rest}"
 
-    def _visit(self, name: str, rest: list[FetchOrder], now: int) -> bool:
-        """One server's turn; True when an order went out."""
+    def _visit(self, name: str, rest: list[FetchOrder], now: int) -> None:
+        """One server's turn."""
         server = self.books.servers[name]
         delay = self.delay(name)
         most = (
@@ -217,11 +212,11 @@ class Model:
             )
             if unknown:
                 if not chosen:
-                    order = rest.pop(0)
+                    order = self._next(name, rest)
                     assert (order.server, order.kind) == (name, "robots")
                     assert [url.scheme for url in order.urls] == unknown
                     self._out(order)
-                    return True
+                    return
                 break
             for url in entries:
                 reason = self.refusal(server, url) if obey else ""
@@ -233,15 +228,18 @@ class Model:
                 else:
                     chosen.append(url)
         if not chosen:
-            return False
-        order = rest.pop(0)
+            return
+        order = self._next(name, rest)
         assert (order.server, order.kind, order.delay_ms) == (name, "pages", delay)
         assert [(url.scheme, url.path) for url in order.urls] == [url.key[1:] for url in chosen]
         assert [url.visit for url in order.urls] == [url.visit for url in chosen]
         assert [url.cookies for url in order.urls] == [url.cookies or "" for url in chosen]
         assert order.attempt == 1 + max(url.attempts for url in chosen)
         self._out(order)
-        return True
+
+    def _next(self, name: str, rest: list[FetchOrder]) -> FetchOrder:
+        assert rest, f"{name} was ready, and nothing went out"
+        return rest.pop(0)
 
     def _out(self, order: FetchOrder) -> None:
         longest = int(self.config.fetch.total_timeout_s * 1000)

@@ -179,6 +179,15 @@ def test_a_quota_of_pages_is_never_exceeded() -> None:
         assert rig.frontier.next_due_ms(ordering=False) is not None
 
 
+def test_a_clock_that_steps_back_holds_up_no_server_whose_time_had_come() -> None:
+    with Rig(configure(fetch={"delay_s": 2.0})) as rig:
+        rig.frontier.discover([links("a.example", *[f"/{n}" for n in range(20)])], T0)
+        (first,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(first), T0)
+        rig.frontier.discover([links("a.example", "/0")], T0 + 60_000)
+        assert [order.server for order in rig.frontier.release(T0 - 3_600_000)] == ["a.example"]
+
+
 def test_nothing_is_due_when_nothing_is_queued_or_leased() -> None:
     with Rig() as rig:
         assert rig.frontier.next_due_ms() is None
