@@ -186,8 +186,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=60_000,
-            description="Milliseconds from one commit to the next when other stages wait for it: on Kafka a commit costs the broker ten "
-            "milliseconds of processor time, whatever it holds.",
+            description="Milliseconds from one commit to the next when other stages wait for it, on average (after a pause eight may "
+            "follow each other): on Kafka a commit costs the broker ten milliseconds of processor time, whatever it holds.",
         ),
     ] = 100
     max_urls: Annotated[

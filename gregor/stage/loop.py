@@ -11,7 +11,7 @@ from gregor.config.sections import Checkpoint
 from gregor.errors import CommitFailed
 from gregor.stage.contract import BatchStage, Drains, NotNow, Work
 from gregor.stage.decode import decode_all, decode_broadcast
-from gregor.stage.policy import NONE, due, next_due_ms
+from gregor.stage.policy import NONE, Pace, due, next_due_ms
 from gregor.stage.running import Loop
 from gregor.transport.port import (
     Assigned,
@@ -71,7 +71,7 @@ class StageLoop(Loop):
         self._committed: dict[TopicPartition, int] = {}
         self._outputs: list[Output] = []
         self._pending = NONE
-        self._last_commit_ms = 0
+        self._pace = Pace(policy.apart_ms)
 
     @property
     def held(self) -> bool:
@@ -132,7 +132,7 @@ class StageLoop(Loop):
             self._observer.committed(commit, self._pending.urls, self._pending.bytes, time.perf_counter() - began)
             self._committed.update(self._positions)
             self._outputs, self._pending = [], NONE
-            self._last_commit_ms = self._clock()
+            self._pace.committed(self._clock())
             self.commits += 1
 
     def drain(self) -> None:
@@ -201,8 +201,7 @@ class StageLoop(Loop):
             size = work.bytes + sum(len(output.value) for output in work.outputs)
             self._note(decided=True, urls=work.urls, size=size)
             if work.urgent and self._pending.wanted_ms is None:
-                wanted = max(self._clock(), self._last_commit_ms + self._policy.apart_ms)
-                self._pending = replace(self._pending, wanted_ms=wanted)
+                self._pending = replace(self._pending, wanted_ms=self._pace.earliest_ms(self._clock()))
 
     def _note(self, *, decided: bool = False, moved: bool = False, urls: int = 0, size: int = 0) -> None:
         now = self._clock()

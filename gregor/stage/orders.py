@@ -11,12 +11,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gregor.config.sections import Checkpoint
+from gregor.config.sections import MIB, Checkpoint
 from gregor.errors import CommitFailed
 from gregor.stage.contract import Finished, OrderStage, Ticket
 from gregor.stage.decode import decode_all, decode_broadcast
 from gregor.stage.loop import POLL_BYTES, now_ms
-from gregor.stage.policy import NONE, Pending, due
+from gregor.stage.policy import NONE, Pace, Pending, due
 from gregor.stage.running import Loop
 from gregor.stage.window import Window
 from gregor.transport.port import (
@@ -35,6 +35,8 @@ _log: Final = logging.getLogger("gregor.stage")
 
 BUSY_WAIT_S: Final = 0.01
 """How long finished orders may go unnoticed: a poll cannot be woken by them."""
+WORTH_A_COMMIT: Final = 2 * MIB
+"""Bytes of results that take their readers longer than the commit takes."""
 LEAVING_S: Final = 8.0
 """How long a stop waits for orders in flight; below the 10 s that many who ask for one wait before they kill."""
 
@@ -62,7 +64,7 @@ class OrderLoop(Loop):
         self._redelivered_below: dict[int, int] = {}
         self._finished: list[Finished] = []
         self._pending = NONE
-        self._last_commit_ms = 0
+        self._pace = Pace(policy.apart_ms)
         self._paused: set[int] = set()
 
     @property
@@ -115,7 +117,7 @@ class OrderLoop(Loop):
         else:
             self._observer.committed(commit, 0, self._pending.bytes, time.perf_counter() - began)
             self._finished, self._pending = [], NONE
-            self._last_commit_ms = self._clock()
+            self._pace.committed(self._clock())
             self.commits += 1
 
     def drain(self) -> None:
@@ -171,10 +173,14 @@ class OrderLoop(Loop):
             if window is not None and window.finish(one.ticket.offset):
                 self._finished.append(one)
                 self._note(decided=True, size=sum(len(output.value) for output in one.outputs))
-        if self._pending.decided and self._pending.wanted_ms is None and not self._busy:
-            # Nothing more can finish before new orders come, which may well wait for these results.
-            wanted = max(self._clock(), self._last_commit_ms + self._policy.apart_ms)
-            self._pending = replace(self._pending, wanted_ms=wanted)
+        if self._pending.decided and self._pending.wanted_ms is None and self._awaited:
+            self._pending = replace(self._pending, wanted_ms=self._pace.earliest_ms(self._clock()))
+
+    @property
+    def _awaited(self) -> bool:
+        """Nothing more can finish before new orders come, which may well wait for these results; or they are enough to work on for
+        whoever reads them, while the rest is on its way."""
+        return self._pending.bytes >= WORTH_A_COMMIT or not self._busy
 
     def _throttle(self) -> None:
         """Deliver no orders that cannot be taken: the stage is full, or the partition's window is."""

@@ -27,6 +27,8 @@ class Pending(Struct, frozen=True):
 
 
 NONE: Final = Pending()
+AT_ONCE: Final = 8
+"""Commits that may follow each other without a pause."""
 
 
 def suited(policy: Checkpoint, session: Session) -> Checkpoint:
@@ -39,6 +41,22 @@ def suited(policy: Checkpoint, session: Session) -> Checkpoint:
         apart_ms=min(policy.apart_ms, 5),
         max_bytes=min(policy.max_bytes, 2 * MIB),
     )
+
+
+class Pace:
+    """When a commit that others wait for may be: ``apart_ms`` after the last one on average, and after a pause a few one after the
+    other. A crawl's first links and orders follow each other in turns, and each turn would wait; one that is busy gathers more in
+    each commit."""
+
+    def __init__(self, apart_ms: int) -> None:
+        self._apart_ms = apart_ms
+        self._paid_until_ms = 0
+
+    def earliest_ms(self, now_ms: int) -> int:
+        return max(now_ms, self._paid_until_ms - (AT_ONCE - 1) * self._apart_ms)
+
+    def committed(self, now_ms: int) -> None:
+        self._paid_until_ms = max(self._paid_until_ms, now_ms) + self._apart_ms
 
 
 def due(policy: Checkpoint, pending: Pending, now_ms: int) -> bool:

@@ -9,7 +9,8 @@ import pytest
 from gregor.config import load
 from gregor.stage.contract import Decode, Finished, Received, Ticket
 from gregor.stage.loop import StageLoop
-from gregor.stage.orders import OrderLoop
+from gregor.stage.orders import WORTH_A_COMMIT, OrderLoop
+from gregor.stage.policy import AT_ONCE
 from gregor.stage.running import Loop
 from gregor.transport.embedded import EmbeddedTransport
 from gregor.transport.port import Output, StageSpec
@@ -20,7 +21,7 @@ from streams.frontier.stage import SPEC as FRONTIER
 from streams.frontier.stage import FrontierStage
 from tests.transport.embedded_folder import SETTINGS, opened
 
-CONFIG = load(None, {}, {"crawl.scope": "any", "robots.obey": False}).config
+CONFIG = load(None, {}, {"crawl.scope": "any", "robots.obey": False, "fetch.orders_in_flight": 1000}).config
 FETCHER = StageSpec(name="fetcher", inputs=("schedule",), outputs=("fetched",))
 
 
@@ -41,6 +42,7 @@ class Slow:
     def __init__(self) -> None:
         self.running: list[Ticket] = []
         self.done: list[Ticket] = []
+        self.result = b"done"
 
     def instruct(self, received: Sequence[Received]) -> None: ...
 
@@ -54,7 +56,7 @@ class Slow:
 
     def finished(self) -> Sequence[Finished]:
         done, self.done = self.done, []
-        return [Finished(ticket, [Output("fetched", ticket.partition, b"", b"done")]) for ticket in done]
+        return [Finished(ticket, [Output("fetched", ticket.partition, b"", self.result)]) for ticket in done]
 
     def leave(self) -> None: ...
 
@@ -75,27 +77,43 @@ def steps(loop: Loop, condition: Callable[[], bool] = lambda: False) -> None:
             return
 
 
-def test_the_first_orders_leave_at_once_and_the_next_ones_a_little_apart(transport: EmbeddedTransport) -> None:
+def test_the_first_orders_leave_at_once_and_after_many_the_next_ones_a_little_apart(
+    transport: EmbeddedTransport,
+) -> None:
     clock, placement = Clock(), HashPlacement(CONFIG.partitions.repositories, SETTINGS.partitions)
     loop = StageLoop(FrontierStage(CONFIG, placement), transport.open(FRONTIER), CONFIG.checkpoint, clock=clock)
 
-    def find(server: str) -> None:
-        found = encode(Discovered(server=server, paths=("/",)))
-        transport.append([Output("discovered", placement.partition(server), server.encode(), found)])
+    def find(step: int) -> None:
+        """As many servers as were found before, so that their orders are most of what is out."""
+        transport.append(
+            [
+                Output(
+                    "discovered",
+                    placement.partition(server),
+                    server.encode(),
+                    encode(Discovered(server=server, paths=("/",))),
+                )
+                for server in (f"{number}.example" for number in range(2**step, 2 ** (step + 1)))
+            ]
+        )
+
+    def orders() -> int:
+        return sum(len(list(transport.read("schedule", partition, 0))) for partition in range(SETTINGS.partitions))
 
     steps(loop)
     assert loop.commits == 0
-    find("a.example")
+    for step in range(AT_ONCE):
+        find(step)
+        steps(loop)
+        assert loop.commits == step + 1
+    find(AT_ONCE)
     steps(loop)
-    assert loop.commits == 1
-    find("b.example")
-    steps(loop)
-    assert loop.commits == 1
+    assert loop.commits == AT_ONCE
+    assert orders() == 2**AT_ONCE - 1
     clock.now_ms += CONFIG.checkpoint.apart_ms
     steps(loop)
-    assert loop.commits == 2
-    orders = [one.key for partition in range(SETTINGS.partitions) for one in transport.read("schedule", partition, 0)]
-    assert sorted(orders, key=lambda key: key or b"") == [b"a.example", b"b.example"]
+    assert loop.commits == AT_ONCE + 1
+    assert orders() == 2 ** (AT_ONCE + 1) - 1
 
 
 def test_results_leave_at_once_when_no_order_is_left(transport: EmbeddedTransport) -> None:
@@ -110,3 +128,18 @@ def test_results_leave_at_once_when_no_order_is_left(transport: EmbeddedTranspor
     steps(loop)
     assert loop.commits == 1
     assert len(list(transport.read("fetched", 0, 0))) == 3
+
+
+def test_enough_results_to_work_on_leave_while_other_orders_are_on_their_way(transport: EmbeddedTransport) -> None:
+    stage = Slow()
+    loop = OrderLoop(stage, transport.open(FETCHER), CONFIG.checkpoint, clock=Clock())
+    transport.append([Output("schedule", 0, b"", b"order %d" % number) for number in range(3)])
+    steps(loop, lambda: len(stage.running) == 3)
+    stage.result = bytes(WORTH_A_COMMIT // 2)
+    stage.done = stage.running[:1]
+    steps(loop)
+    assert loop.commits == 0
+    stage.done = stage.running[1:2]
+    steps(loop)
+    assert loop.commits == 1
+    assert len(list(transport.read("fetched", 0, 0))) == 2

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gregor.config.sections import Checkpoint
-from gregor.stage.policy import NONE, Pending, due, next_due_ms, suited
+from gregor.stage.policy import AT_ONCE, NONE, Pace, Pending, due, next_due_ms, suited
 from gregor.transport.embedded.session import EmbeddedSession
 from gregor.transport.kafka.session import KafkaSession
 
@@ -72,3 +72,18 @@ def test_what_somebody_waits_for_is_due_when_it_is_wanted() -> None:
 def test_the_loop_may_sleep_until_the_next_due_time_and_not_longer(pending: Pending, now_ms: int) -> None:
     at = next_due_ms(POLICY, pending)
     assert due(POLICY, pending, now_ms) == (at is not None and now_ms >= at)
+
+
+@given(st.integers(0, 500), st.lists(st.integers(0, 1_000), min_size=1, max_size=60))
+def test_commits_that_others_wait_for_are_apart_on_average_and_only_a_few_follow_each_other(
+    apart_ms: int, wanted_after: list[int]
+) -> None:
+    pace, now, at = Pace(apart_ms), 10**12, []
+    for wait in wanted_after:
+        now = pace.earliest_ms(now + wait)
+        pace.committed(now)
+        at.append(now)
+    for first in range(len(at)):
+        for last in range(first, len(at)):
+            assert last - first + 1 <= AT_ONCE or at[last] - at[first] >= (last - first + 1 - AT_ONCE) * apart_ms
+    assert not apart_ms or Pace(apart_ms).earliest_ms(now) == now
