@@ -3,7 +3,8 @@
 Run: python bench/cluster.py [--quick] [--json]
 
 The sites and the settings are those of bench/crawl.py; without --quick also with an archiver, beside the embedded crawl with one. Rates
-are those of the server's log, from the first request to the last. The broker has carried a small crawl before; processor time is that
+are those of the server's log, from the first request to the last. The documentation is crawled within about a second: three times by each,
+and the run in the middle counts. The broker has carried a small crawl before; processor time is that
 from the seed until nothing is left to do, by role. Then, on the same cluster, links come one at a time: how long until a reader of
 committed records has the order for each. At last a frontier is filled by the real stage, all of its URLs queued, and restored from its
 changelog into an empty folder.
@@ -21,7 +22,7 @@ from msgspec import Struct
 from bench.clustered import latency, restore
 from bench.clustered.crawl import ClusterRun, cluster, crawl, settings
 from bench.clustered.restore import Restored
-from bench.crawling.contenders import Contender, Run, contenders, measure, scrapy, settle
+from bench.crawling.contenders import Contender, Run, contenders, measure, middle, scrapy, settle
 from bench.crawling.sites import Site, documentation, generated
 from bench.engines.provision import run
 from bench.fetching.nginx import nginx
@@ -92,19 +93,24 @@ def _alone(site: Site, sizes: Sizes) -> Runs:
 
 
 def _one(contender: Contender, site: Site) -> Run:
-    run = measure(contender, site)
-    _print(contender.name, run)
-    settle()
-    return run
+    runs = []
+    for _ in range(site.rounds):
+        runs.append(measure(contender, site))
+        _print(contender.name, runs[-1])
+        settle()
+    return middle(runs)
 
 
 def _on_cluster(job: LocalCluster, site: Site, name: str) -> ClusterRun:
-    run = crawl(job, site)
     print(f"\n{site.name}")
-    _print(name, run)
+    runs = []
+    for _ in range(site.rounds):
+        runs.append(crawl(job, site))
+        _print(name, runs[-1])
+        settle()
+    run = middle(runs)
     for role, used in run.cpu_ms_per_page.items():
         print(f"  {role:20}{'':28}{used:>9.3f}", flush=True)
-    settle()
     return run
 
 

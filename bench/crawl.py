@@ -17,14 +17,13 @@ from typing import Any, Final
 
 import msgspec
 
-from bench.crawling.contenders import Contender, Run, contenders, measure, settle
+from bench.crawling.contenders import Contender, Run, contenders, measure, middle, settle
 from bench.crawling.sites import Site, documentation, generated
 from bench.engines.provision import run
 from bench.report import finish, machine, parser
 
 PAGES: Final = 10_000
 QUICK_PAGES: Final = 1_200
-ROUNDS: Final = 3
 QUICK: Final = ("gregor", "gregor+archive", "bare", "scrapy")
 
 
@@ -40,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         runs = {site.name: _crawl(site, crawlers)}
         if not asked.quick:
             site = documentation("python")
-            runs[site.name] = _crawl(site, crawlers, ROUNDS)
+            runs[site.name] = _crawl(site, crawlers)
     figures = _figures(runs)
     finish(figures, asked.json)
 
@@ -56,21 +55,21 @@ def _wanted(contender: Contender, asked: argparse.Namespace) -> bool:
     return contender.name in (asked.only or (QUICK if asked.quick else [contender.name]))
 
 
-def _crawl(site: Site, crawlers: Sequence[Contender], rounds: int = 1) -> dict[str, Run]:
-    """By every crawler in turn; of several rounds, the run of each that was neither its fastest nor its slowest."""
+def _crawl(site: Site, crawlers: Sequence[Contender]) -> dict[str, Run]:
+    """By every crawler in turn."""
     print(f"\n{site.name}\n{'':18}{'pages':>8}{'pages/s':>10}{'links/s':>10}{'CPU ms':>9}{'MB':>8}{'requests':>10}")
     runs: dict[str, list[Run]] = {crawler.name: [] for crawler in crawlers}
-    for _ in range(rounds):
+    for _ in range(site.rounds):
         for crawler in crawlers:
             runs[crawler.name].append(measure(crawler, site))
             _print(crawler, runs[crawler.name][-1])
             settle()
-    middle = {name: sorted(by, key=lambda run: run.pages_per_s)[rounds // 2] for name, by in runs.items()}
-    if rounds > 1:
+    counted = {name: middle(by) for name, by in runs.items()}
+    if site.rounds > 1:
         print("the run in the middle")
         for crawler in crawlers:
-            _print(crawler, middle[crawler.name])
-    return middle
+            _print(crawler, counted[crawler.name])
+    return counted
 
 
 def _print(crawler: Contender, run: Run) -> None:

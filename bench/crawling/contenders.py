@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -60,6 +60,16 @@ class Run(Struct, frozen=True, kw_only=True):
     requests_per_url: float
     stage_shares: dict[str, float] = {}
     """Where gregor's processor time went."""
+
+
+class Timed(Protocol):
+    """A run of whatever kind."""
+
+    @property
+    def pages_per_s(self) -> float: ...
+
+
+AnyRun = TypeVar("AnyRun", bound=Timed)
 
 
 def contenders() -> list[Contender]:
@@ -230,6 +240,11 @@ def _pss(pid: int) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
+
+
+def middle(runs: Sequence[AnyRun]) -> AnyRun:
+    """The one that was neither the fastest nor the slowest."""
+    return sorted(runs, key=lambda run: run.pages_per_s)[len(runs) // 2]
 
 
 def settle() -> None:
