@@ -162,6 +162,15 @@ class State(Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=8, le=65_536, description="MiB of RocksDB's write buffers, shared by all partitions of the process."),
     ] = 64
+    known_mb: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1_048_576,
+            description="MiB of known URLs that the frontier holds in memory as it has read them, 16 bytes each, shared by all "
+            "partitions of the process; a partition has 32 MiB at the most.",
+        ),
+    ] = 128
     unread_pages: Annotated[
         int,
         Meta(

@@ -131,8 +131,9 @@ class StageLoop(Loop):
             self._stage.committed()
             self._observer.committed(commit, self._pending.urls, self._pending.bytes, time.perf_counter() - began)
             self._committed.update(self._positions)
+            if self._pending.wanted_ms is not None:
+                self._pace.committed(self._clock())
             self._outputs, self._pending = [], NONE
-            self._pace.committed(self._clock())
             self.commits += 1
 
     def drain(self) -> None:

@@ -116,8 +116,9 @@ class OrderLoop(Loop):
             self._observer.refused(type(error).__name__)
         else:
             self._observer.committed(commit, 0, self._pending.bytes, time.perf_counter() - began)
+            if self._pending.wanted_ms is not None:
+                self._pace.committed(self._clock())
             self._finished, self._pending = [], NONE
-            self._pace.committed(self._clock())
             self.commits += 1
 
     def drain(self) -> None:

@@ -44,8 +44,8 @@ def suited(policy: Checkpoint, session: Session) -> Checkpoint:
 
 
 class Pace:
-    """When a commit that others wait for may be: ``apart_ms`` after the last one on average, and after a pause a few one after the
-    other. A crawl's first links and orders follow each other in turns, and each turn would wait; one that is busy gathers more in
+    """When a commit that others wait for may be: ``apart_ms`` after the last such one on average, and after a pause a few one after
+    the other. A crawl's first links and orders follow each other in turns, and each turn would wait; one that is busy gathers more in
     each commit."""
 
     def __init__(self, apart_ms: int) -> None:

@@ -83,6 +83,10 @@ class PartitionFrontier:
         books = self.books
         books.servers.repause(servers, books.facts.now_ms)
 
+    def hold_known(self, share: int) -> None:
+        """As many bytes of known URLs in memory, at the most."""
+        self._books.engine.cache_bytes = share
+
     @property
     def counters(self) -> dict[str, int]:
         return self._books.counters

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gregor.config import Config
+from gregor.config.sections import MIB
 from gregor.stage.contract import Decode, Received, Work
 from gregor.state.packed import Mutation
 from gregor.transport.port import Assignment, Output, StageSpec
@@ -17,6 +18,7 @@ from streams.frontier.deltas import STATE
 from streams.frontier.partition import NO_LIMIT, PartitionFrontier
 from streams.frontier.release import Quota
 from streams.frontier.routing import HostHash, Routing
+from streams.frontier.uniqueness.engine import CACHE_BYTES
 
 SPEC: Final = StageSpec(
     name="frontier",
@@ -48,15 +50,29 @@ class FrontierStage:
         self._allowance = Allowance(config.partitions.partitions)
         self._ordering = True
 
+    @property
+    def partitions(self) -> Mapping[int, PartitionFrontier]:
+        return self._partitions
+
     def assigned(self, partition: int, assignment: Assignment) -> None:
         assert assignment.state is not None
         self._partitions[partition] = PartitionFrontier(
             partition, assignment.state, self._config, dict(assignment.counters), self._paused
         )
 
+        self._share_memory()
+
     def revoked(self, partitions: frozenset[int]) -> None:
         for partition in partitions:
             self._partitions.pop(partition, None)
+        self._share_memory()
+
+    def _share_memory(self) -> None:
+        """What the process may hold of known URLs, by parts that change only when its partitions have doubled or halved."""
+        parts = 1 << max(0, len(self._partitions) - 1).bit_length()
+        share = min(CACHE_BYTES, self._config.state.known_mb * MIB // parts)
+        for partition in self._partitions.values():
+            partition.hold_known(share)
 
     def instruct(self, received: Sequence[Received]) -> None:
         changed: set[str] = set()

@@ -24,6 +24,7 @@ class BlockCache:
     def __init__(self, starts: U64, budget: int) -> None:
         """``budget`` in bytes; 0: nothing is held. Memory is taken as it is filled."""
         self.starts = starts
+        self.budget = budget
         self._size = budget // ENTRY_BYTES
         self._raw = np.empty(self._size * ENTRY_BYTES, np.uint8)
         self._buffer = Buffer(self._raw)

@@ -48,7 +48,7 @@ _CHUNK: Final = 1024
 
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
-"""For one partition; a process has several."""
+"""For one partition at the most; a process has several, which share a budget."""
 
 
 class Found(Struct, frozen=True):
@@ -107,6 +107,17 @@ class Engine:
     def pending(self) -> int:
         """URLs admitted or changed since the last checkpoint."""
         return len(self._pending)
+
+    @property
+    def cache_bytes(self) -> int:
+        """The most that its cache holds."""
+        return self._cache.budget
+
+    @cache_bytes.setter
+    def cache_bytes(self, budget: int) -> None:
+        """A cache of another size begins empty."""
+        if budget != self._cache.budget:
+            self._cache = BlockCache(self._cache.starts, budget)
 
     def check(self, batch: Found, salt: int = 0) -> Checked:
         """Which URLs are new; they are known from now on. Facts of those that wait are improved by what was found.

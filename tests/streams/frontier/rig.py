@@ -8,7 +8,7 @@ from typing import Any
 
 from gregor.config import Config
 from gregor.config.frontier import Frontier, Retry, Revisit, Traps
-from gregor.config.sections import Crawl, Fetch, Partitions, Robots, ServerRule, Url
+from gregor.config.sections import Crawl, Fetch, Partitions, Robots, ServerRule, State, Url
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.state.packed import Mutation
 from gregor.state.replay import Identity, Replica
@@ -42,6 +42,7 @@ def configure(**sections: dict[str, Any]) -> Config:
         "traps": {},
         "partitions": {},
         "url": {},
+        "state": {},
     }
     rules = tuple(ServerRule(**rule) for rule in sections.pop("server", {}).get("rules", ()))
     for name, keys in sections.items():
@@ -56,6 +57,7 @@ def configure(**sections: dict[str, Any]) -> Config:
         traps=Traps(**given["traps"]),
         partitions=Partitions(**given["partitions"]),
         url=Url(**given["url"]),
+        state=State(**given["state"]),
         server=rules,
     )
 

@@ -70,6 +70,18 @@ def found(servers: int, urls: int) -> list[Discovered]:
     return [links(f"s{n}.example", *(f"/{m}" for m in range(urls))) for n in range(servers)]
 
 
+def test_partitions_share_what_the_process_may_hold_of_known_urls() -> None:
+    def held() -> list[int]:
+        return [partition.books.engine.cache_bytes >> 20 for partition in one.stage.partitions.values()]
+
+    with stage(tuple(range(5)), state={"known_mb": 48}) as one:
+        assert held() == [6] * 5
+        one.stage.revoked(frozenset({0, 1, 2}))
+        assert held() == [24] * 2
+        one.stage.revoked(frozenset({3}))
+        assert held() == [32]
+
+
 def test_orders_go_to_the_partition_that_the_routing_names() -> None:
     with stage() as one:
         one.receive(*found(20, 1))

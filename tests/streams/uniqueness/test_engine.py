@@ -30,6 +30,7 @@ steps = st.one_of(
     st.tuples(st.just("check"), st.lists(rows, max_size=60)),
     st.tuples(st.just("move"), st.tuples(st.lists(urls, max_size=20), st.sampled_from(list(UrlState)))),
     st.tuples(st.sampled_from(["commit", "commit", "abort", "restart"]), st.none()),
+    st.tuples(st.just("resize"), st.sampled_from([0, 300, 1000, 1 << 20])),
 )
 
 Known = dict[tuple[int, int], tuple[int, int, int, int]]
@@ -106,6 +107,9 @@ def play(live: Partition, model: Model, script: list[tuple[str, object]]) -> Non
         elif step == "commit":
             live.commit()
             model.commit()
+        elif step == "resize":
+            assert isinstance(argument, int)
+            live.engine.cache_bytes = argument
         else:
             live.engine.aborted()
             model.abort()
