@@ -16,7 +16,12 @@ URLS: Final = click.argument("urls", metavar="[URL]...", nargs=-1)
 SEEDS: Final = click.option(
     "--seeds", "seed_file", metavar="FILE", help="More seeds, a URL a line; - reads standard input."
 )
-LIST: Final = click.option("--list", "list_only", is_flag=True, help="Fetch the seeds alone, follow no links.")
+LIST: Final = click.option(
+    "--list",
+    "list_only",
+    is_flag=True,
+    help="Fetch the seeds alone and where they redirect to; follow no links and no sitemaps, also those that are seeds.",
+)
 RECRAWL: Final = click.option(
     "--recrawl", type=float, metavar="HOURS", help="Fetch every page again after so many hours."
 )
@@ -82,7 +87,7 @@ def flags_of(chosen: Mapping[str, Any]) -> dict[str, Flag | None]:
     if chosen["list_only"]:
         if chosen["depth"] is not None:
             raise UsageError("expected either --list or --depth, found both; --list follows no links at all")
-        flags["crawl.max_depth"] = Flag(1, "--list")
+        flags["crawl.follow_links"] = Flag(False, "--list")
     if chosen["recrawl"] is not None:
         flags["revisit.mode"] = Flag("fixed", "--recrawl")
         flags["revisit.interval_hours"] = Flag(chosen["recrawl"], "--recrawl")

@@ -55,6 +55,13 @@ class Crawl(Struct, frozen=True, kw_only=True):
         Literal["hosts", "domains", "any"],
         Meta(description="Links followed: to the hosts of the seeds, to their registered domains, or to anywhere."),
     ] = "hosts"
+    follow_links: Annotated[
+        bool,
+        Meta(
+            description="Whether links, also those of sitemaps and feeds, are followed. false: the seeds alone, where they redirect to, "
+            "and with extract.requisites what their pages need."
+        ),
+    ] = True
     processes: Annotated[
         int,
         Meta(

@@ -43,6 +43,7 @@ REASONS: Final[Mapping[str, str]] = {
     "robots-unreachable": "robots.txt could not be had",
     "robots-nofollow": "links of a page that asks not to follow them",
     "rel-nofollow": "links marked nofollow",
+    "not-followed": "links, which crawl.follow_links or --list turns off",
     "depth": "deeper than crawl.max_depth",
     "hops": "more links from the seed than crawl.max_hops",
     "off-site": "too many steps to other domains",

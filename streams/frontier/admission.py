@@ -23,6 +23,8 @@ from streams.frontier.uniqueness.facts import UrlState
 from streams.frontier.uniqueness.keys import Order
 
 LONGEST_SERVER: Final = 300
+WITHOUT_LINKS: Final = frozenset(("seed", "redirect", "requisite", "repetition"))
+"""Kinds that are taken although no links are followed: they lead to a seed, or belong to one."""
 
 
 def admit(books: Books, batch: Sequence[Discovered], now_ms: int) -> int:
@@ -60,6 +62,8 @@ def _reason(books: Books, found: Discovered, now_ms: int) -> str:
     server = found.server
     if not server or len(server) > LONGEST_SERVER or "\0" in server:
         return "invalid"
+    if not config.crawl.follow_links and found.kind not in WITHOUT_LINKS:
+        return "not-followed"
     deepest = config.for_server(server).max_depth
     if deepest and found.depth > deepest:
         return "depth"

@@ -13,6 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 from gregor.demo.museum import HOUSES, Museum
 from gregor.demo.server import DemoServer, serve
 from gregor.demo.site import DemoSite
+from gregor.demo.tree import path_of
 
 ROOT = Path(__file__).parents[2]
 LOOPBACK = {
@@ -92,6 +93,21 @@ def test_seeds_come_from_a_file_or_from_standard_input_and_a_list_follows_no_lin
         assert done.returncode == 0, done.stderr
         asked = [f"http://{line.host}{line.path}" for line in site.log[before:]]
         assert sorted(url for url in asked if not url.endswith("/robots.txt")) == wanted
+
+
+def test_a_list_is_left_neither_by_a_sitemap_nor_by_links_between_its_servers(tmp_path: Path) -> None:
+    house = replace(HOUSES[4], pages=8)
+    assert house.vault
+    with serve(Museum(houses=(house, house))) as server:
+        wanted = {server.seeds[0], f"{server.seeds[1]}sitemap.xml"}
+        done = gregor(tmp_path, "crawl", "--list", "--json", *wanted)
+        assert done.returncode == 0, done.stderr
+        assert set(server.requested()) == wanted
+    with serve(DemoSite(hosts=2)) as plain:
+        wanted = {plain.site.url(0, path_of(3)), plain.site.url(1, "/")}
+        done = gregor(tmp_path, "crawl", "--list", "-o", "plain", *wanted)
+        assert done.returncode == 0, done.stderr
+        assert set(plain.requested()) == wanted, "the same drawer of another house has depth 1, too"
 
 
 def test_a_sitemap_is_a_seed_like_any_other(tmp_path: Path) -> None:

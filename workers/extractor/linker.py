@@ -224,7 +224,7 @@ class Linker:
         domain = registered_domain(facts.server)
         groups: dict[tuple[str, str, str], list[Entry]] = {}
         inside, outside = _distance(facts, "a", True), _distance(facts, "a", False)
-        near_inside, near_outside = self._near(facts.server, inside), self._near(facts.server, outside)
+        near_inside, near_outside = self._near(facts.server, "a", inside), self._near(facts.server, "a", outside)
         alike = not self._config.server
         nofollow = 0
         if not self._counts_links:
@@ -248,7 +248,7 @@ class Linker:
             if alike and kind not in _SPECIAL:
                 near = near_inside if internal else near_outside
             else:
-                near = self._near(group.server, _distance(facts, kind, internal))
+                near = self._near(group.server, kind, _distance(facts, kind, internal))
             if self._known.claim(entry, near) or (entry.lastmod_ms and self._hastens):
                 groups.setdefault((group.server, group.scheme, _KINDS.get(kind, "link")), []).append(entry)
         if nofollow:
@@ -258,15 +258,16 @@ class Linker:
             for piece in _pieces(chosen):
                 yield _record(facts, server, scheme, kind, piece, internal, now_ms)
 
-    def _near(self, server: str, far: Distance) -> bool:
-        """Whether the frontier will not refuse a URL for its distance."""
+    def _near(self, server: str, kind: str, far: Distance) -> bool:
+        """Whether the frontier will not refuse a URL for its distance, or because no links are followed."""
         deepest, crawl, off_site = (
             self._config.for_server(server).max_depth,
             self._config.crawl,
             self._config.frontier.max_off_site,
         )
         return (
-            (not deepest or far.depth <= deepest)
+            (crawl.follow_links or kind in ("redirect", "requisite"))
+            and (not deepest or far.depth <= deepest)
             and (not crawl.max_hops or far.hops <= crawl.max_hops)
             and (not off_site or far.off_site <= off_site)
         )

@@ -18,6 +18,7 @@ from gregor.url.canonical import Refusal, Url
 from gregor.url.domain import registered_domain
 from schemas.fetched import RobotsRules
 from streams.frontier import traps
+from streams.frontier.admission import WITHOUT_LINKS
 from streams.frontier.entry import Scheme
 from streams.frontier.families import DOMAINS
 from streams.frontier.robots import RobotsCache
@@ -91,6 +92,8 @@ def _scope(url: Url, evidence: Evidence) -> Check:
 def _way(url: Url, evidence: Evidence) -> Iterator[Check]:
     """Limits on how a URL was found; they hold for each discovery by itself."""
     config, first = evidence.config, evidence.first
+    if not config.crawl.follow_links:
+        yield _followed(first)
     limits = (
         ("depth", config.for_server(url.server).max_depth, "crawl.max_depth", 0),
         ("hops", config.crawl.max_hops, "crawl.max_hops", 0),
@@ -109,6 +112,15 @@ def _way(url: Url, evidence: Evidence) -> Iterator[Check]:
             passes = value <= most
             answer = f"{value} by its first discovery, {key} = {most}"
             yield Check(about=about, passes=passes, answer=answer, reason="" if passes else about)
+
+
+def _followed(first: Found | None) -> Check:
+    if first is None:
+        answer = "crawl.follow_links = false: only if it is a seed, or belongs to one"
+        return Check(about="links", passes=None, answer=answer)
+    passes = first.kind in WITHOUT_LINKS
+    answer = f"found as a {first.kind}, crawl.follow_links = false"
+    return Check(about="links", passes=passes, answer=answer, reason="" if passes else "not-followed")
 
 
 def _traps(url: Url, evidence: Evidence) -> Check:

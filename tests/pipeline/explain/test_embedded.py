@@ -177,6 +177,9 @@ def test_a_name_without_a_scheme_is_meant_for_https(told: Told) -> None:
 def test_another_configuration_is_named_as_such_and_judges_otherwise(told: Told) -> None:
     other = replace(told.config, crawl=replace(told.config.crawl, max_depth=1, scope="any"))
     assert refused(told.of("/a", config=other)) == ["depth"]
+    listed = replace(told.config, crawl=replace(told.config.crawl, follow_links=False))
+    assert refused(told.of("/a", config=listed)) == ["not-followed"]
+    assert refused(told.of("/", config=listed)) == []
     assert told.of("/a", config=other).recomputed.same_config is False
     assert refused(told.story("http://out.example/", other)) == []
 

@@ -35,6 +35,8 @@ def test_the_same_path_under_another_scheme_or_server_is_another_url() -> None:
 @pytest.mark.parametrize(
     ("config", "facts", "reason"),
     [
+        ({"crawl": {"follow_links": False}}, {"depth": 1}, "not-followed"),
+        ({"crawl": {"follow_links": False}}, {"kind": "sitemap", "depth": 1}, "not-followed"),
         ({"crawl": {"max_depth": 2}}, {"depth": 3}, "depth"),
         ({"crawl": {"max_hops": 2}}, {"hops": 3}, "hops"),
         ({"frontier": {"max_off_site": 2}}, {"off_site": 3}, "off-site"),
@@ -50,6 +52,14 @@ def test_a_record_beyond_a_limit_is_refused_and_its_urls_stay_unknown(
         assert refused(rig) == {reason: 2}
         rig.frontier.discover([links("a.example", "/x", kind="seed", depth=1, hops=0)], T0)
         assert rig.counters["admitted"] == 1
+
+
+def test_without_links_seeds_their_redirects_and_what_pages_need_are_admitted() -> None:
+    with Rig(configure(crawl={"follow_links": False})) as rig:
+        found = [links("a.example", f"/{kind}", kind=kind) for kind in ("seed", "redirect", "requisite")]
+        rig.frontier.discover([*found, links("a.example", "/refresh", kind="refresh")], T0)
+        assert rig.counters["admitted"] == 3
+        assert refused(rig) == {"not-followed": 1}
 
 
 def test_a_seed_and_the_target_of_its_redirect_bring_their_servers_into_the_scope() -> None:
