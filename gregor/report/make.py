@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from gregor.errors import EXIT_ENVIRONMENT, GregorError
+from gregor.pipeline.operate.parts import stages_of
 from gregor.pipeline.progress import look
-from gregor.pipeline.stages import ROLES
 from gregor.report.page import report_html
 from gregor.report.summary import Summary, summary_of
 from gregor.transport.port import LogReader
@@ -39,7 +39,7 @@ def make_report(output: Path, log: LogReader, crawl: str, partitions: int, now_m
 
 def fold_summary(log: LogReader, crawl: str, partitions: int, now_ms: int) -> Summary:
     """The summary of a crawl as its log stands now."""
-    seen = look(log, [role.spec for role in ROLES.values()], partitions)
+    seen = look(log, stages_of(log), partitions)
     return summary_of(crawl, fold_views(log), seen, _archive(log), complete=_is_complete(log), now_ms=now_ms)
 
 

@@ -57,6 +57,7 @@ def test_a_cluster_that_was_interrupted_ends_in_order_and_goes_on_where_it_stopp
         assert code == 0, printed
         assert set(server.requested()) == server.site.urls()
         assert not (output / "archive").exists()
+        assert json.loads((output / "summary.json").read_text())["state"] == "done"
 
 
 def test_seeds_are_taken_up_once_and_stop_lets_every_worker_leave(

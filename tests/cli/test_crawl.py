@@ -176,9 +176,23 @@ def test_a_delay_after_robots_txt_is_not_taken_for_silence(tmp_path: Path) -> No
     assert json.loads(done.stdout.splitlines()[-1])["urls"]["fetched"] == 2
 
 
-def test_a_seed_that_robots_txt_closes_is_told(tmp_path: Path) -> None:
+def test_a_crawl_without_an_archive_comes_to_its_end_also_in_a_folder_that_has_one(
+    tmp_path: Path, site: DemoServer
+) -> None:
+    page, other = sorted(site.site.pages())[:2]
+    for archive, pages in (("--archive", [page]), ("--no-archive", [page, other])):
+        done = gregor(tmp_path, "crawl", "--json", "--list", archive, *pages)
+        assert done.returncode == 0, done.stderr
+        summary = json.loads(done.stdout.splitlines()[-1])
+        assert (summary["state"], summary["urls"]["fetched"]) == ("done", len(pages))
+    now = json.loads(gregor(tmp_path, "status", "gregor-crawl", "--json").stdout)
+    assert (now["phase"], now["waits_for"]) == ("done", [])
+
+
+@pytest.mark.parametrize("archive", ["--archive", "--no-archive"])
+def test_a_seed_that_robots_txt_closes_is_told(tmp_path: Path, archive: str) -> None:
     house = replace(HOUSES[1], pages=8, rules="Disallow: /\n")
     with serve(Museum(houses=(house,))) as server:
-        done = gregor(tmp_path, "crawl", server.seeds[0])
+        done = gregor(tmp_path, "crawl", archive, server.seeds[0])
     assert done.returncode == 1, done.stdout
     assert "robots" in done.stderr.splitlines()[-1]

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from gregor.config import Config
 from gregor.config.text import as_toml, from_toml
 from gregor.errors import ConfigError
@@ -17,11 +19,13 @@ LARGEST: Final = 512 * 1024
 
 def remember(transport: Transport, config: Config, now_ms: int) -> bool:
     """Note the configuration, unless it is the one that was noted last; gives whether it was written."""
-    last = held(transport).config
-    if last is not None and last.version == config.config_version:
-        return False
-    text = as_toml(config)
+    last, text = held(transport).config, as_toml(config)
     record = ConfigVersion(version=config.config_version, text=text if len(text) <= LARGEST else "", since_ms=now_ms)
+    if last is not None and last.version == record.version:
+        # What decides nothing may differ all the same, such as whether pages are archived.
+        record = replace(record, since_ms=last.since_ms)
+    if record == last:
+        return False
     transport.append([Output("control", 0, KEY, encode(record))])
     return True
 

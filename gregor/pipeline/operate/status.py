@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from gregor.pipeline.operate import letters
 from gregor.pipeline.operate.access import Access
+from gregor.pipeline.operate.parts import stages_of
 from gregor.pipeline.operate.pauses import Held, held
 from gregor.pipeline.progress import Look, is_done, look
 from gregor.pipeline.stages import ROLES
@@ -142,11 +143,6 @@ class Watch:
             elif letters.place_of(facts) not in self._put_back:
                 self._letters += 1
         self._at[at] = max(start, end)
-
-
-def stages_of(reader: LogReader) -> list[StageSpec]:
-    """The stages of this crawl: an archiver only if one ever took part, because archiving can be off."""
-    return [role.spec for name, role in ROLES.items() if name != "archiver" or reader.committed(name, role.spec.inputs)]
 
 
 def _only_repetitions(reader: LogReader, seen: Look) -> bool:

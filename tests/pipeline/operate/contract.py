@@ -6,11 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from gregor.config import Config
-from gregor.config.sections import Crawl
+from gregor.config.sections import Archive, Crawl
 from gregor.errors import UsageError
 from gregor.pipeline.operate import trimming
 from gregor.pipeline.operate.commands import PutBack, carry_out, trim_of
 from gregor.pipeline.operate.letters import batches, letter_at, letters, put_back
+from gregor.pipeline.operate.parts import stages_of
 from gregor.pipeline.operate.pauses import held
 from gregor.pipeline.operate.remembered import recall, remember
 from gregor.stage.decode import dead_letter
@@ -146,3 +147,18 @@ class OperateContract:
         known = held(transport).config
         assert known is not None
         assert (known.version, known.since_ms) == (Config().config_version, 7)
+        assert remember(transport, Config(archive=Archive(enabled=False)), 8), (
+            "no decision depends on it, but a reader may"
+        )
+        known = held(transport).config
+        assert known is not None
+        assert (known.version, known.since_ms) == (Config().config_version, 7)
+
+    def test_the_archiver_is_waited_for_only_while_pages_are_archived(self, transport: Transport) -> None:
+        assert "archiver" not in [spec.name for spec in stages_of(transport)], "none ever took part"
+        pass_all(transport, "archiver")
+        assert "archiver" in [spec.name for spec in stages_of(transport)]
+        remember(transport, Config(archive=Archive(enabled=False)), 5)
+        assert [spec.name for spec in stages_of(transport)] == ["frontier", "fetcher", "extractor"]
+        remember(transport, Config(), 6)
+        assert "archiver" in [spec.name for spec in stages_of(transport)]
