@@ -55,9 +55,10 @@ class Watching:
             "in_flight": counters.get("leased", 0),
             "retrying": counters.get("retrying", 0),
             "failed": sum(count for name, count in counters.items() if name.startswith("failed_")),
-            "servers": counters.get("servers", 0),
+            "servers": counters.get("servers"),
             "links_known": counters.get("duplicates", 0),
-            "left_s": round(left / rate) if rate and left else None,
+            "left_s": round(left / rate) if rate and left and not look.paused else None,
+            "paused": look.paused,
             "waiting_until_ms": look.waiting_until_ms,
         }
 
@@ -74,6 +75,11 @@ class Watching:
 
 
 def progress_line(figures: dict[str, Any]) -> str:
+    if figures["paused"]:
+        return (
+            f"{figures['fetched']:,} fetched, {figures['queued']:,} queued, {figures['in_flight']:,} in flight, "
+            "paused; `gregor resume` lets it go on"
+        )
     if figures["waiting_until_ms"] is not None:
         until = datetime.fromtimestamp(figures["waiting_until_ms"] / 1000)
         return f"{figures['fetched']:,} fetched, waiting until {until:%Y-%m-%d %H:%M:%S} for the next re-crawl"
@@ -83,7 +89,8 @@ def progress_line(figures: dict[str, Any]) -> str:
         f"{figures['queued']:,} queued",
         f"{figures['in_flight']:,} in flight",
     ]
-    parts += [f"{figures['servers']:,} servers"] if figures["servers"] else []
+    if figures["servers"]:
+        parts.append(f"{figures['servers']:,} {'server' if figures['servers'] == 1 else 'servers'}")
     parts += [f"{figures['failed']:,} failed"] if figures["failed"] else []
     parts += [f"{figures['retrying']:,} to be tried again"] if figures["retrying"] else []
     if figures["left_s"] is not None:

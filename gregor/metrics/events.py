@@ -13,7 +13,7 @@ from gregor.stage.figures import NO_LABELS, Figures, Labels
 
 PRESENT: Final = ("queued", "leased", "retrying", "revisiting")
 DUE: Final = "due_later_ms"
-FLAGS: Final = ("stopped",)
+FLAGS: Final = ("stopped", "paused")
 REASONS: Final = ("refused", "dropped", "failed")
 
 

@@ -22,6 +22,11 @@ class Look(Struct, frozen=True):
     """The frontier's totals, added up over its partitions."""
 
     @property
+    def paused(self) -> bool:
+        """Whether the whole crawl is held back until somebody resumes it."""
+        return self.counters.get("paused", 0) > 0
+
+    @property
     def idle(self) -> bool:
         """Whether nothing is left to do, now or later."""
         return self._quiet and not self.counters.get("revisiting", 0)
@@ -44,10 +49,12 @@ def look(transport: LogReader, stages: Sequence[StageSpec], partitions: int) -> 
     """Positions are read before the ends that they are compared with, so that lag is never too small."""
     positions = {stage.name: transport.committed(stage.name, stage.inputs) for stage in stages}
     counters: dict[str, int] = {}
+    servers_counted = True
     for stage in stages:
         for partition in range(partitions) if stage.state is not None else ():
             checkpoint = transport.last_checkpoint(stage.name, partition)
             totals = checkpoint.counters if checkpoint else {}
+            servers_counted = servers_counted and ("servers" in totals or not totals.get("admitted", 0))
             if totals.get("stopped", 0):
                 # A limit was reached: the queue stays as it is, and nothing more is ordered.
                 held = totals.get("queued", 0) + totals.get("retrying", 0)
@@ -58,6 +65,9 @@ def look(transport: LogReader, stages: Sequence[StageSpec], partitions: int) -> 
                     counters[name] = min(filter(None, (counters.get(name, 0), count)), default=0)
                 else:
                     counters[name] = counters.get(name, 0) + count
+    if not servers_counted:
+        # A partition began before servers were counted: the sum of the others would be too small.
+        counters.pop("servers", None)
     topics = dict.fromkeys(topic for stage in stages for topic in stage.inputs)
     spans = {
         TopicPartition(topic, partition): span for topic in topics for partition, span in transport.ends(topic).items()

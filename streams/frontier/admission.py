@@ -132,6 +132,8 @@ def _admit_record(
     first = min(entries)
     if not record.head or first < record.head:
         record.head = first
+    if not record.admitted:
+        books.count_server()
     record.queued += len(wanted)
     record.admitted += len(wanted)
     books.count("admitted", len(wanted))

@@ -88,6 +88,11 @@ class Books:
     def count(self, name: str, by: int = 1) -> None:
         self.counters[name] = self.counters.get(name, 0) + by
 
+    def count_server(self) -> None:
+        """A server got its first URL. A partition that has URLs from before servers were counted never tells: it would miss some."""
+        if "servers" in self.counters or not self.counters.get("admitted", 0):
+            self.count("servers")
+
     def salt(self) -> int:
         """Another number for each batch, the same one after a restart."""
         self._batches += 1

@@ -108,7 +108,7 @@ class FrontierStage:
         orders = []
         for partition in self._partitions.values():
             orders += partition.release(now_ms, quota)
-        changed = self._note_stop(quota) or bool(self._untold())
+        changed = self._note_standstill(quota) or bool(self._untold())
         return Work(
             [
                 Output("schedule", self._routing.partition(order), order.server.encode(), encode(order))
@@ -123,15 +123,16 @@ class FrontierStage:
         """Pages that other processes must hear of: a checkpoint is due for them, also when nothing else happens."""
         return self._allowance.untold(self.counters()) if self._limits.max_pages else {}
 
-    def _note_stop(self, quota: Quota) -> bool:
-        """Whether a limit has just been reached or lifted: the counters then say so in the next checkpoint."""
+    def _note_standstill(self, quota: Quota) -> bool:
+        """Whether a limit has just been reached or lifted, or a pause begun or ended: the counters then say so in the next checkpoint."""
         self._ordering = quota.pages > 0
-        stopped = not self._ordering and not self._crawl_paused
+        now = {"stopped": not self._ordering and not self._crawl_paused, "paused": self._crawl_paused}
         changed = False
         for partition in self._partitions.values():
-            if partition.counters.get("stopped", 0) != stopped:
-                partition.counters["stopped"] = int(stopped)
-                changed = True
+            for name, holds in now.items():
+                if partition.counters.get(name, 0) != holds:
+                    partition.counters[name] = int(holds)
+                    changed = True
         return changed
 
     def _quota(self, now_ms: int) -> Quota:

@@ -81,6 +81,7 @@ def test_a_crawl_that_runs_is_looked_at_paused_and_resumed(gregor: Commands, pau
     now = gregor.json("status", folder)
     assert (now["phase"], now["crawl_paused"], now["running"]) == ("paused", True, True)
     assert "2 URLs for the crawl to be resumed" in now["waits_for"]
+    until(lambda: gregor.json("status", folder)["counters"]["paused"] > 0, "the frontier says so, too")
     story = gregor.json("explain", site.url(0, "/"), folder)
     assert story["paused"] == ["crawl"]
     assert story["state"]["ahead"] == 0

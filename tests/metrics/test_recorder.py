@@ -111,6 +111,7 @@ def test_the_counters_of_partitions_are_shown_by_what_they_mean() -> None:
         "leased": 3,
         "due_later_ms": 9000,
         "stopped": 0,
+        "paused": 1,
         "refused_scope": 4,
         "failed": 1,
     }

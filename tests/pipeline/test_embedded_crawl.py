@@ -34,6 +34,7 @@ def test_the_bundled_site_is_fetched_whole_and_each_url_exactly_once(tmp_path: P
         assert code == 0, printed
         assert set(server.requested()) == server.site.urls()
         assert set(server.requested().values()) == {1}
+        assert counters(tmp_path / "crawl")["servers"] == len(server.seeds)
 
 
 def test_a_crawl_ends_though_one_unread_page_stops_the_fetcher_and_it_is_killed(tmp_path: Path) -> None:

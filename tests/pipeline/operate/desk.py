@@ -1,7 +1,7 @@
 """Both engines with a crawl's topics and nothing in them, for what is built on the port alone."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,8 +43,8 @@ def on_kafka(kafka: KafkaCluster, folder: Path) -> tuple[Config, KafkaTransport]
     return config, KafkaTransport(config.names, config.kafka, folder, SharedMemory(SMALL))
 
 
-def pass_all(transport: Transport, stage: str) -> None:
-    """The stage reads everything that is there, and commits."""
+def pass_all(transport: Transport, stage: str, counters: Mapping[int, Mapping[str, int]] | None = None) -> None:
+    """The stage reads everything that is there, and commits, with these counters of its partitions."""
     spec = ROLES[stage].spec
     session = transport.open(spec)
     epoch, positions = 0, dict[TopicPartition, int]()
@@ -53,7 +53,7 @@ def pass_all(transport: Transport, stage: str) -> None:
         for topic in spec.inputs
         for partition, (_, end) in transport.ends(topic).items()
     }
-    while not positions or any(positions[at] < end for at, end in ends.items()):
+    while any(positions.get(at, -1) < end for at, end in ends.items()):
         event = session.poll(1000, 1 << 20, 0.1)
         epoch = event.epoch
         if isinstance(event, Assigned):
@@ -63,6 +63,10 @@ def pass_all(transport: Transport, stage: str) -> None:
         else:
             positions.update(getattr(event, "positions", {}))
     session.commit(
-        Commit(epoch=epoch, positions={at: Position(one) for at, one in positions.items()}, mark=Mark(now_ms=1))
+        Commit(
+            epoch=epoch,
+            positions={at: Position(one) for at, one in positions.items()},
+            mark=Mark(now_ms=1, counters=counters or {}),
+        )
     )
     session.close()

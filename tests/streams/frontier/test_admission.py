@@ -25,6 +25,33 @@ def test_a_url_is_admitted_once_within_a_batch_and_across_checkpoints_and_restar
         assert rig.counters["queued"] == 3
 
 
+def test_a_server_is_counted_with_its_first_url_whatever_happens_in_between() -> None:
+    with Rig(configure(crawl={"max_depth": 2})) as rig:
+        rig.frontier.discover([links("a.example", "/x"), links("b.example", "/x"), links("a.example", "/y")], T0)
+        rig.frontier.discover([links("deep.example", "/x", depth=3), links("trap.example", "/" + "x" * 1800)], T0)
+        assert rig.counters["servers"] == 2, "one without an admitted URL is none"
+        rig.abort()
+        assert "servers" not in rig.counters
+        rig.frontier.discover([links("a.example", "/x"), links("b.example", "/x")], T0)
+        rig.commit()
+        rig.restart()
+        rig.frontier.discover([links("a.example", "/z"), links("c.example", "/")], T0)
+        rig.commit()
+        rig.move()
+        rig.frontier.discover([links("c.example", "/z")], T0)
+        assert rig.counters["servers"] == 3
+
+
+def test_a_partition_from_before_servers_were_counted_does_not_begin_to_count_them() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/x")], T0)
+        del rig.counters["servers"]
+        rig.commit()
+        rig.restart()
+        rig.frontier.discover([links("b.example", "/x")], T0)
+        assert "servers" not in rig.counters
+
+
 def test_the_same_path_under_another_scheme_or_server_is_another_url() -> None:
     with Rig() as rig:
         found = [links("a.example", "/"), links("a.example", "/", scheme="https"), links("b.example", "/")]

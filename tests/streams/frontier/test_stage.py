@@ -99,9 +99,10 @@ def test_a_paused_crawl_orders_nothing_waits_without_spinning_and_goes_on_when_r
         one.hear(Pause(paused=True))
         assert one.tick() == []
         assert one.stage.next_due_ms() is None
-        assert one.total("stopped") == 0
+        assert (one.total("stopped"), one.total("paused")) == (0, 2)
         one.hear(Pause(paused=False))
         assert len(one.tick()) == 3
+        assert one.total("paused") == 0
 
 
 def test_a_paused_server_waits_and_the_others_go_on() -> None:
