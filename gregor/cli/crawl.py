@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from gregor.cli.crawl_options import (
     DEMO,
@@ -20,7 +21,8 @@ from gregor.cli.crawl_options import (
     seeds_of,
     with_settings,
 )
-from gregor.cli.crawl_outcome import dry_run, tell, write_outputs
+from gregor.cli.crawl_outcome import tell, write_outputs
+from gregor.cli.crawl_plan import plan_lines, plan_of
 from gregor.cli.interruptible import interruptible
 from gregor.cli.settings import Settings, pass_settings
 from gregor.cli.watching import Watching
@@ -51,7 +53,8 @@ OUTPUT = "gregor-crawl"
 @pass_settings
 def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, demo: bool, **chosen: Any) -> None:
     """Crawl from the URLs given and everything in scope behind them, on this machine alone and without a broker. A seed may be a page
-    or a sitemap. Without other settings: the seeds' hosts, robots.txt obeyed, one second between two requests to a server.
+    or a sitemap; one without a scheme is meant for https. Without other settings: the seeds' hosts, robots.txt obeyed, one second
+    between two requests to a server.
 
     Ctrl-C stops after the last checkpoint; the same command goes on where it stopped, and so it does after a power cut.
 
@@ -60,7 +63,7 @@ def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, dem
       gregor crawl --demo                     a bundled site, in seconds
       gregor crawl -o docs --contact mailto:me@example.com https://docs.example.com/
       gregor crawl --list --seeds urls.txt    those pages alone
-      gregor crawl --depth 3 --pages 1000 --dry-run https://example.com/
+      gregor crawl --depth 3 --pages 1000 --contact mailto:me@example.com --dry-run example.com
       gregor --config site.toml crawl         what the configuration file says
 
     \b
@@ -85,7 +88,8 @@ def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, dem
         raise UsageError("expected at least one seed, found none; give a URL, or try `gregor crawl --demo`")
     place = output or Path(OUTPUT)
     if chosen["dry_run"]:
-        dry_run(config, place)
+        plan = plan_of(config, place)
+        click.echo(msgspec.json.encode(plan) if chosen["as_json"] else "\n".join(plan_lines(plan)))
         return
     require_contact(config)
     _run(config, place, chosen["as_json"])

@@ -8,7 +8,10 @@ from typing import Any, Final, TypeVar
 import click
 
 from gregor.config import Flag
+from gregor.config.problems import printable
+from gregor.config.rules import is_web_url
 from gregor.errors import UsageError
+from gregor.url.canonical import UNCAPPED_RULES, Refusal, split
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -97,18 +100,41 @@ def flags_of(chosen: Mapping[str, Any]) -> dict[str, Flag | None]:
 
 
 def seeds_of(given: tuple[str, ...], file: str | None) -> tuple[str, ...]:
-    """The seeds on the command line and those of a file, a line each; empty lines and those with # are no seeds."""
+    """The seeds on the command line and those of a file, a line each; empty lines and those with # are no seeds. One without a scheme
+    is meant for https."""
+    named = tuple(map(_with_scheme, given))
     if file is None:
-        return given
+        return named
     try:
         data = sys.stdin.buffer.read(LARGEST_LIST) if file == "-" else _head(Path(file))
     except OSError as error:
         raise UsageError(f"expected a list of seeds in {file}, found: {error.strerror}") from error
-    lines = (line.strip() for line in data.decode("utf-8", "replace").splitlines())
-    listed = tuple(line for line in lines if line and not line.startswith("#"))
+    place = "standard input" if file == "-" else file
+    # Some editors begin a file with a mark of its encoding.
+    lines = enumerate(data.decode("utf-8-sig", "replace").splitlines(), start=1)
+    listed = tuple(
+        _listed(text, number, place) for number, line in lines if (text := line.strip()) and not text.startswith("#")
+    )
     if not listed and not given:
-        raise UsageError(f"expected seeds in {'standard input' if file == '-' else file}, a URL a line, found none")
-    return given + listed
+        raise UsageError(f"expected seeds in {place}, a URL a line, found none")
+    return named + listed
+
+
+def _with_scheme(seed: str) -> str:
+    """As people type it: example.com is https://example.com. What is no URL with https either stays as it is, to be refused."""
+    completed = f"https://{seed}"
+    bare = "://" not in seed and not seed.lower().startswith(("http:", "https:"))
+    return completed if bare and is_web_url(completed) else seed
+
+
+def _listed(text: str, number: int, place: str) -> str:
+    """A line of a list; one that is no seed is named by its number."""
+    seed = _with_scheme(text)
+    url = split(seed, UNCAPPED_RULES)
+    if not is_web_url(seed) or isinstance(url, Refusal):
+        shown = printable(text)
+        raise UsageError(f'expected a seed such as https://example.com/ in line {number} of {place}, found "{shown}"')
+    return seed
 
 
 def _head(path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""What a whole crawl says and leaves behind: the plan of a dry run, the files in the output folder, the summary, the seeds that failed."""
+"""What a whole crawl says and leaves behind: the files in the output folder, the summary, the seeds that failed."""
 
 import json
 import sys
@@ -13,18 +13,15 @@ from gregor.archive.items import items_of, write_jsonl
 from gregor.archive.reader import open_archive
 from gregor.config import Config
 from gregor.errors import EXIT_CHECK_FAILED
-from gregor.pipeline.seeds import parse_seeds
 from gregor.pipeline.stages import archive_folder
 from gregor.report.make import REPORT, make_report
 from gregor.report.summary import Summary
 from gregor.stage.loop import now_ms
 from gregor.transport.port import LogReader
-from gregor.url.rules import rules_of
 from workers.archiver.manifest import read_manifests
 
 ITEMS: Final = "items.jsonl"
 MOST_REASONS: Final = 8
-MOST_SEEDS: Final = 20
 
 
 class Job(Protocol):
@@ -42,33 +39,6 @@ class Job(Protocol):
     def silent(self) -> dict[str, str]:
         """If it ended because no server of the seeds answered: each of them, and what happened instead."""
         ...
-
-
-def dry_run(config: Config, output: Path) -> None:
-    """What a crawl would do, as far as it can be known without asking anybody."""
-    crawl, fetch = config.crawl, config.fetch
-    seeds = parse_seeds(crawl.seeds, rules_of(config.url))
-    servers = sorted({url.server for url in seeds})
-    click.echo(f"{len(seeds):,} seeds on {len(servers):,} servers:")
-    for url in seeds[:MOST_SEEDS]:
-        click.echo(f"  {url.scheme}://{url.server}{url.path}")
-    if len(seeds) > MOST_SEEDS:
-        click.echo(f"  and {len(seeds) - MOST_SEEDS:,} more")
-    scope = {"hosts": "the seeds' hosts", "domains": "the seeds' registered domains", "any": "anywhere"}[crawl.scope]
-    click.echo(
-        f"Links are followed to {scope}, {_limit(crawl.max_depth, 'depth')}, {_limit(crawl.max_pages, 'pages')}."
-    )
-    robots = "robots.txt is obeyed" if config.robots.obey else "robots.txt is NOT obeyed"
-    click.echo(
-        f"{fetch.delay_s:g} s between two requests to a server; {robots}; {fetch.connections:,} connections at most."
-    )
-    click.echo(f"User-Agent: {crawl.user_agent}{f' (+{crawl.contact})' if crawl.contact else ', without a contact'}")
-    exists = " (which is there: the crawl in it goes on)" if (output / "state").exists() else ""
-    click.echo(f"Everything goes to {output}{exists}. Nothing was asked for.")
-
-
-def _limit(value: int, what: str) -> str:
-    return f"{value:,} {what} at most" if value else f"any {what}"
 
 
 def write_outputs(job: Job, config: Config, output: Path) -> Summary:

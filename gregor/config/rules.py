@@ -30,6 +30,11 @@ class Broken(NamedTuple):
     other: str = ""
 
 
+def is_web_url(text: str) -> bool:
+    """Whether it has the form of a URL with http or https and a host."""
+    return _URL.fullmatch(text) is not None
+
+
 def broken_rules(settings: Settings) -> Iterator[Broken]:
     for rule in RULES:
         yield from rule(settings)
@@ -38,7 +43,7 @@ def broken_rules(settings: Settings) -> Iterator[Broken]:
 def _crawl(settings: Settings) -> Iterator[Broken]:
     crawl = settings.crawl
     for seed in crawl.seeds:
-        if not _URL.fullmatch(seed):
+        if not is_web_url(seed):
             yield Broken("crawl.seeds", describe(seed), "URLs that begin with http:// or https://")
     if crawl.contact and not _CONTACT.fullmatch(crawl.contact):
         yield Broken(
@@ -118,7 +123,7 @@ def _scope(settings: Settings) -> Iterator[Broken]:
         if not _PATTERN.fullmatch(name) or (key == "domains" and not _DOMAIN.fullmatch(name)):
             yield Broken(f"scope.{key}", describe(name), 'names such as "example.org", in hosts also with * and ?')
     for prefix in scope.prefixes:
-        if not _URL.fullmatch(prefix):
+        if not is_web_url(prefix):
             yield Broken("scope.prefixes", describe(prefix), "beginnings of URLs, with http:// or https:// and a host")
     for ending in scope.refuse_extensions:
         if not _EXTENSION.fullmatch(ending):

@@ -11,12 +11,12 @@ from typing import Final, Protocol
 
 from gregor.config import Config
 from gregor.config.sections import MIB
-from gregor.errors import ForeignState, UsageError
+from gregor.errors import FolderInUse, ForeignState, UsageError
 from gregor.pipeline.allocator import be_frugal
 from gregor.pipeline.children import Child
 from gregor.pipeline.cpu import cpu_by_thread, cpu_of_children
 from gregor.pipeline.extracting import EXTRACTOR, Scratch, placement_of
-from gregor.pipeline.operate.access import LOG
+from gregor.pipeline.operate.access import LOG, is_held
 from gregor.pipeline.operate.mailbox import deliver
 from gregor.pipeline.operate.remembered import remember
 from gregor.pipeline.progress import Look, is_done, look
@@ -24,6 +24,7 @@ from gregor.pipeline.seeds import parse_seeds, seed_outputs
 from gregor.pipeline.stages import embedded_roles
 from gregor.stage.loop import now_ms
 from gregor.state.options import SharedMemory, StoreOptions
+from gregor.transport.embedded.folder import Identity, require_made_for
 from gregor.transport.embedded.settings import EmbeddedSettings
 from gregor.transport.embedded.transport import EmbeddedTransport
 from gregor.transport.port import Session
@@ -197,6 +198,15 @@ class EmbeddedCrawl:
     def _end_children(self) -> None:
         for child in self._children:
             child.close()
+
+
+def require_folder(config: Config, folder: Path) -> None:
+    """Raises what a crawl in this folder would be refused with, as far as it can be told without opening it."""
+    _require_ours(folder)
+    log = folder / LOG
+    require_made_for(log, Identity(crawl=config.crawl.name, partitions=config.partitions.partitions))
+    if is_held(log / "db" / "LOCK"):
+        raise FolderInUse(f"{log / 'db'} is held by another process")
 
 
 def _require_ours(folder: Path) -> None:

@@ -132,6 +132,48 @@ def test_a_dry_run_says_what_it_would_do_and_asks_nobody(tmp_path: Path, site: D
     assert not (tmp_path / "gregor-crawl").exists()
 
 
+def test_a_dry_run_tells_programs_the_same_and_what_comes_after_the_first_visit(tmp_path: Path) -> None:
+    asked = ("crawl", "--dry-run", "--contact", "mailto:me@example.com", "--list", "--recrawl", "12", "example.com")
+    said = gregor(tmp_path, *asked).stdout
+    assert "  https://example.com/\n" in said
+    assert "No links are followed; any pages." in said
+    assert "fetched again after 12 hours" in said
+    plan = json.loads(gregor(tmp_path, *asked, "--json").stdout)
+    assert (plan["type"], plan["seeds"], plan["follow_links"]) == ("plan", ["https://example.com/"], False)
+    assert (plan["recrawl"], plan["recrawl_hours"], plan["goes_on"]) == ("fixed", 12, False)
+
+
+def test_a_dry_run_is_refused_as_the_crawl_itself_would_be(tmp_path: Path, site: DemoServer) -> None:
+    page = min(site.site.pages())
+    assert gregor(tmp_path, "crawl", "--list", "-o", "mine", page).returncode == 0
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("somebody's")
+    for arguments in (
+        ["https://example.com/"],
+        ["--scope", "any", page],
+        ["-o", "full", page],
+        ["-o", "mine", "--name", "other", page],
+    ):
+        real, dry = gregor(tmp_path, "crawl", *arguments), gregor(tmp_path, "crawl", "--dry-run", *arguments)
+        assert real.returncode == dry.returncode in (3, 4)
+        assert (dry.stdout, dry.stderr) == ("", real.stderr)
+    said = gregor(tmp_path, "crawl", "--dry-run", "-o", "mine", page).stdout
+    assert "the crawl in it goes on" in said
+
+
+def test_a_list_may_begin_with_a_mark_and_leave_out_https_and_its_bad_line_is_named(tmp_path: Path) -> None:
+    asked = ("crawl", "--dry-run", "--contact", "mailto:me@example.com", "--seeds", "urls.txt")
+    (tmp_path / "urls.txt").write_text("http://a.example/\nb.example/x\n", encoding="utf-8-sig")
+    done = gregor(tmp_path, *asked)
+    assert done.returncode == 0, done.stderr
+    assert "  http://a.example/\n  https://b.example/x\n" in done.stdout
+    for bad in ("ftp://c.example/", "two words", "http://[", "https:c.example"):
+        (tmp_path / "urls.txt").write_text(f"# mine\n\nhttp://a.example/\n{bad}\n")
+        done = gregor(tmp_path, *asked)
+        assert done.returncode == 3
+        assert f'in line 4 of urls.txt, found "{bad}"' in done.stderr
+
+
 def test_the_number_of_pages_is_a_limit(tmp_path: Path, site: DemoServer) -> None:
     done = gregor(tmp_path, "crawl", "--json", "--pages", "4", "--no-archive", site.seeds[0])
     assert done.returncode == 0, done.stderr
@@ -147,6 +189,8 @@ def test_the_number_of_pages_is_a_limit(tmp_path: Path, site: DemoServer) -> Non
         (["--seeds", "-"], 3, "found none"),
         (["http://["], 3, "expected a seed such as"),
         (["ftp://example.com/"], 3, "expected URLs that begin with http"),
+        (["/etc/hosts"], 3, "expected URLs that begin with http"),
+        (["example.com"], 3, "the seed https://example.com is on a public host"),
         (["--demo", "http://127.0.0.1/"], 3, "either seeds or --demo"),
         (["--list", "--depth", "2", "http://127.0.0.1/"], 3, "either --list or --depth"),
         (["--pages", "-1", "http://127.0.0.1/"], 3, "--pages"),

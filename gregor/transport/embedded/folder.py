@@ -50,6 +50,13 @@ def identity_of(path: Path) -> Identity | None:
     return _named(path / "folder.json")
 
 
+def require_made_for(path: Path, wanted: Identity) -> None:
+    """Raises ForeignState when the folder was made for something else; one that is not there yet can become anything."""
+    named = identity_of(path)
+    if named is not None:
+        _compare(path, named, wanted)
+
+
 def open_folder(
     path: Path, wanted: Identity, families: Sequence[str], memory: SharedMemory, make_store: MakeStore = Store
 ) -> Folder:
