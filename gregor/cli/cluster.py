@@ -11,8 +11,10 @@ import click
 import msgspec
 
 from gregor.cli.crawl_options import (
+    BEGINS_ANEW,
     DEMO,
     DEMO_NAME,
+    GOES_ON,
     JSON,
     LIST,
     RECRAWL,
@@ -96,7 +98,7 @@ def cluster(settings: Settings, /, urls: tuple[str, ...], output: Path | None, d
     if not config.crawl.seeds and not chosen["keep"]:
         raise UsageError("expected at least one seed, found none; give a URL, --keep, or try `gregor cluster --demo`")
     require_contact(config)
-    _run(config, output or Path(OUTPUT), chosen)
+    _run(config, output or Path(OUTPUT), chosen, GOES_ON)
 
 
 def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path | None, chosen: dict[str, Any]) -> None:
@@ -108,7 +110,7 @@ def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path 
             flags[key] = flags.get(key) or Flag(value, "--demo")
         flags["crawl.seeds"] = Flag(tuple(server.site.seeds), "--demo")
         flags["crawl.name"] = flags["crawl.name"] or Flag(DEMO_NAME, "--demo")
-        _run(settings.load(flags).config, output, chosen)
+        _run(settings.load(flags).config, output, chosen, BEGINS_ANEW)
         found = judge(Museum(port=server.port), server.requested())
         if chosen["as_json"]:
             click.echo(msgspec.json.encode({"type": "judgement", "clean": found.clean, **msgspec.to_builtins(found)}))
@@ -129,7 +131,7 @@ def _remove_last_demo(output: Path) -> None:
         shutil.rmtree(output)
 
 
-def _run(config: Config, output: Path, chosen: dict[str, Any]) -> None:
+def _run(config: Config, output: Path, chosen: dict[str, Any], after_stop: str) -> None:
     as_json, keep = chosen["as_json"], chosen["keep"]
     logging.basicConfig(format="gregor: %(message)s", level=logging.WARNING)
     workers = {
@@ -153,7 +155,7 @@ def _run(config: Config, output: Path, chosen: dict[str, Any]) -> None:
             summary = write_outputs(job, job.config, output)
     tell(summary, job, job.config, output, as_json)
     if stop.is_set() and not keep:
-        click.echo(f"Stopped. The same command goes on where it stopped; all of it is in {output}.", err=True)
+        click.echo(f"Stopped. {after_stop}; all of it is in {output}.", err=True)
         sys.exit(EXIT_INTERRUPTED)
 
 

@@ -9,8 +9,10 @@ import click
 import msgspec
 
 from gregor.cli.crawl_options import (
+    BEGINS_ANEW,
     DEMO,
     DEMO_NAME,
+    GOES_ON,
     JSON,
     LIST,
     RECRAWL,
@@ -92,7 +94,7 @@ def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, dem
         click.echo(msgspec.json.encode(plan) if chosen["as_json"] else "\n".join(plan_lines(plan)))
         return
     require_contact(config)
-    _run(config, place, chosen["as_json"])
+    _run(config, place, chosen["as_json"], GOES_ON)
 
 
 def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path | None, as_json: bool) -> None:
@@ -109,7 +111,7 @@ def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path 
             click.echo(
                 f"A museum of {len(server.site.seeds)} houses answers at {server.site.seeds[0]} and its neighbours."
             )
-        _run(config, output, as_json)
+        _run(config, output, as_json, BEGINS_ANEW)
         if not as_json:
             _tell_judgement(judge(Museum(port=server.port), server.requested()), output)
 
@@ -131,7 +133,7 @@ def _tell_judgement(found: Judgement, output: Path) -> None:
     click.echo("  gregor crawl --contact mailto:you@example.com --pages 100 https://example.com/")
 
 
-def _run(config: Config, output: Path, as_json: bool) -> None:
+def _run(config: Config, output: Path, as_json: bool, after_stop: str) -> None:
     with interruptible() as stop:
         watching = Watching(config.crawl.max_pages, as_json)
         job = EmbeddedCrawl(config, output)
@@ -144,5 +146,5 @@ def _run(config: Config, output: Path, as_json: bool) -> None:
             job.close()
     tell(summary, job, config, output, as_json)
     if stop.is_set():
-        click.echo(f"Stopped. The same command goes on where it stopped; all of it is in {output}.", err=True)
+        click.echo(f"Stopped. {after_stop}; all of it is in {output}.", err=True)
         sys.exit(EXIT_INTERRUPTED)

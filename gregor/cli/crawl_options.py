@@ -35,6 +35,9 @@ DEMO: Final = click.option("--demo", is_flag=True, help="Crawl a site that grego
 DEMO_NAME: Final = "gregor-demo"
 """Name of a crawl of the bundled site."""
 
+GOES_ON: Final = "The same command goes on where it stopped"
+BEGINS_ANEW: Final = "The bundled site answers at another address next time, so that the same command begins anew"
+
 LARGEST_LIST: Final = 256 * 1024 * 1024
 
 _SETTINGS: Final[Mapping[str, tuple[str, Any, str]]] = {

@@ -1,6 +1,7 @@
 """What `gregor crawl` takes and leaves behind, as its user sees it."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from gregor.demo.museum import HOUSES, Museum
 from gregor.demo.server import DemoServer, serve
 from gregor.demo.site import DemoSite
 from gregor.demo.tree import path_of
+from tests.chaos.processes import until
 
 ROOT = Path(__file__).parents[2]
 LOOPBACK = {
@@ -63,6 +65,18 @@ def test_the_demo_needs_nothing_but_the_command_and_leaves_files_that_can_be_use
     lines = (output / "archive" / "index" / "pages.cdxj").read_text().splitlines()
     assert len([line for line in lines if not line.startswith("!")]) == responses
     assert "Next:" in done.stdout
+
+
+def test_a_demo_that_is_stopped_does_not_promise_to_go_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gregor", "crawl", "--demo"]
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as demo:
+        until((tmp_path / "gregor-demo" / "state" / "folder.json").exists, "the crawl has begun")
+        demo.send_signal(signal.SIGINT)
+        _, said = demo.communicate()
+    assert demo.returncode == 130
+    assert "begins anew; all of it is in gregor-demo." in said.decode().splitlines()[-1]
+    assert "goes on where it stopped" not in said.decode()
 
 
 def test_one_url_is_enough_and_the_same_command_again_fetches_nothing(tmp_path: Path, site: DemoServer) -> None:
