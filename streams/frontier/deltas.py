@@ -55,6 +55,12 @@ def pack_server(
         behind = b""
 
 
+def pack_operations(name: bytes, operations: Sequence[Operation]) -> Iterator[Mutation]:
+    """Plain puts and deletes that belong to no server, likewise."""
+    for part in _parts([_size([operation]) for operation in operations]):
+        yield Mutation(name, pack_delta(operations[part]))
+
+
 def _size(operations: Sequence[Operation]) -> int:
     return sum([len(key) + len(value or b"") for _, key, value in operations])
 

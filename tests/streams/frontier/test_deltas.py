@@ -65,3 +65,13 @@ def test_the_longest_paths_may_all_come_at_once() -> None:
         rig.commit()
         assert rig.counters["queued"] == 900
         rig.move()
+
+
+def test_the_budgets_of_very_many_domains_may_change_at_once() -> None:
+    with Rig(configure(crawl={"server_budget": 3}, partitions={"partition_by": "domain"})) as rig:
+        rig.frontier.discover([links("a.example", "/")], T0)
+        for number in range(90_000):
+            rig.frontier.books.domain_admits(f"{number:063}.example", 1)
+        rig.commit()
+        assert len(contents(rig.replica.reader)[DOMAINS]) == 90_001
+        rig.move()
