@@ -13,6 +13,7 @@ from gregor.state.store import StateReader
 from schemas.fetched import Fetched, RobotsRules
 from streams.frontier.entry import Scheme
 from streams.frontier.families import NUMBERS, ROBOTS
+from streams.frontier.politeness import delay_of
 from streams.frontier.retries import wait_ms
 from streams.frontier.server import LiveServer
 
@@ -71,14 +72,20 @@ def _accept(config: Config, live: LiveServer, found: RobotsRules, now_ms: int) -
 def _prolong(config: Config, live: LiveServer, scheme: Scheme, now_ms: int) -> None:
     origin = live.origin(scheme)
     origin.attempts = 0
-    origin.expires_ms = now_ms + int(config.robots.cache_hours * 3600 * 1000)
+    origin.expires_ms = _until(config, live, int(config.robots.cache_hours * 3600 * 1000), now_ms)
+
+
+def _until(config: Config, live: LiveServer, usual_ms: int, now_ms: int) -> int:
+    """When rules are old. A server that is left alone for longer than that is asked for a page first: otherwise its robots.txt,
+    for which it is left alone as well, would be all that is ever fetched."""
+    return now_ms + max(usual_ms, 2 * delay_of(config.for_server(live.text), live.record))
 
 
 def _do_without(config: Config, live: LiveServer, scheme: Scheme, now_ms: int) -> None:
     """Unreachable: the last good copy, else wait and try again, then refuse."""
     origin = live.origin(scheme)
     if origin.verdict and origin.verdict != "unreachable":
-        origin.expires_ms = now_ms + LAST_COPY_MS
+        origin.expires_ms = _until(config, live, LAST_COPY_MS, now_ms)
         return
     origin.attempts += 1
     if origin.attempts > config.retry.attempts:

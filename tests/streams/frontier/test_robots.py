@@ -1,5 +1,11 @@
 """robots.txt: asked for first, obeyed at release, asked for again, and what happens without it."""
 
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from schemas.fetched import Timings
 from tests.streams.frontier.rig import T0, Rig, answer, configure, links, paths_of, rules
 
 OBEY = {"robots": {"obey": True}}
@@ -83,6 +89,36 @@ def test_rules_are_asked_for_again_when_they_are_old() -> None:
         rig.frontier.discover([links("a.example", "/3")], T0 + HOUR)
         (order,) = rig.frontier.release(T0 + HOUR)
         assert order.kind == "robots"
+
+
+@pytest.mark.parametrize(
+    ("config", "delay_ms", "took_ms"),
+    [
+        ({}, 86_400_000, 0),
+        ({"robots": {"cache_hours": 1.0}}, 5 * HOUR, 0),
+        ({"robots": {"cache_hours": 0.001}, "fetch": {"delay_factor": 2.0}}, 0, 5_000),
+    ],
+)
+def test_a_delay_longer_than_rules_hold_lets_a_page_follow_every_robots_txt(
+    config: dict[str, dict[str, Any]], delay_ms: int, took_ms: int
+) -> None:
+    with Rig(configure(**{**config, "robots": {"obey": True, **config.get("robots", {})}})) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        now, kinds = T0, []
+        for number in range(6):
+            now = max(now, rig.frontier.next_due_ms() or now)
+            for order in rig.frontier.release(now):
+                kinds.append(order.kind)
+                if order.kind == "pages":
+                    rig.frontier.confirm(answer(order), now)
+                    continue
+                # Once it cannot be had: the last copy holds long enough as well.
+                said = rules(order, "unreachable" if number == 2 else "rules", PRIVATE, delay_ms)
+                timed = tuple(replace(one, timings=Timings(total=took_ms)) for one in said.results)
+                rig.frontier.confirm(replace(said, results=timed), now)
+            rig.commit()
+        assert kinds == ["robots", "pages"] * (2 if delay_ms else 1)
+        assert rig.counters["confirmed"] == 2
 
 
 def test_without_an_answer_it_is_tried_again_and_then_everything_is_refused() -> None:
