@@ -42,6 +42,7 @@ class FrontierStage:
 
     def __init__(self, config: Config, placement: Placement) -> None:
         self._config = config
+        self._placement = placement
         self._routing: Routing = HostHash(placement)
         self._partitions: dict[int, PartitionFrontier] = {}
         self._paused: set[str] = set()
@@ -96,12 +97,26 @@ class FrontierStage:
         urls = 0
         for one in received:
             if isinstance(one.value, Discovered):
-                discoveries.setdefault(one.record.partition, []).append(one.value)
+                if self._is_misplaced(one):
+                    urls += self._refuse_misplaced(one.record.partition, one.value)
+                else:
+                    discoveries.setdefault(one.record.partition, []).append(one.value)
             elif isinstance(one.value, Fetched):
                 urls += self._partitions[one.record.partition].confirm(one.value, now_ms)
         for partition, batch in discoveries.items():
             urls += self._partitions[partition].discover(batch, now_ms)
         return Work((), urls)
+
+    def _is_misplaced(self, one: Received) -> bool:
+        """Whether a discovery stands where its server's are not, as when a tool has hashed its key. To admit it would make a second
+        owner of the server, who orders at the same time and never hears of a result."""
+        return self._placement.partition(one.value.server) != one.record.partition
+
+    def _refuse_misplaced(self, partition: int, found: Discovered) -> int:
+        place = self._placement.partition(found.server)
+        return self._partitions[partition].refuse(
+            found, "misplaced", f"found in partition {partition} of discovered, expected in partition {place}"
+        )
 
     def tick(self, now_ms: int) -> Work:
         quota = self._quota(now_ms)
