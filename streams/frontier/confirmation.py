@@ -90,7 +90,13 @@ def _confirm_urls(books: Books, live: LiveServer, lease: Lease, fetched: Fetched
         matched = [by_url.get(url) for url in zip(schemes, paths, strict=True)]
         confirmed = _confirm_each(books, live, lease, matched, now_ms)
     if books.config.traps.identical_pages:
-        pages = [one for one in results if one.outcome == "ok" and one.digest]
+        # A page that is what it was says nothing of its directory.
+        again = {
+            url
+            for url, (_, value) in zip(zip(schemes, paths, strict=True), lease.entries, strict=True)
+            if extra_of(value).visit
+        }
+        pages = [one for one in results if one.outcome == "ok" and one.digest and (one.scheme, one.path) not in again]
         traps.note_pages(live.record, [one.path for one in pages], [one.digest for one in pages])
     if confirmed:
         books.count("confirmed", len(confirmed))
