@@ -50,10 +50,15 @@ def learn(config: Config, live: LiveServer, fetched: Fetched, schemes: Sequence[
         found, result = rules.get(scheme), results.get(scheme)
         if found is not None and found.verdict != "unreachable":
             _accept(config, live, found, now_ms)
-        elif result is not None and result.outcome == "not-modified":
+        elif result is not None and result.outcome == "not-modified" and _is_known(live, scheme):
             _prolong(config, live, scheme, now_ms)
         elif result is not None and result.outcome not in ("expired", "cancelled"):
             _do_without(config, live, scheme, now_ms)
+
+
+def _is_known(live: LiveServer, scheme: Scheme) -> bool:
+    """Whether there is a good copy. Without one, 304 is no answer: nobody asked whether the file has changed."""
+    return live.origin(scheme).verdict not in ("", "unreachable")
 
 
 def _accept(config: Config, live: LiveServer, found: RobotsRules, now_ms: int) -> None:
@@ -84,7 +89,7 @@ def _until(config: Config, live: LiveServer, usual_ms: int, now_ms: int) -> int:
 def _do_without(config: Config, live: LiveServer, scheme: Scheme, now_ms: int) -> None:
     """Unreachable: the last good copy, else wait and try again, then refuse."""
     origin = live.origin(scheme)
-    if origin.verdict and origin.verdict != "unreachable":
+    if _is_known(live, scheme):
         origin.expires_ms = _until(config, live, LAST_COPY_MS, now_ms)
         return
     origin.attempts += 1

@@ -138,6 +138,27 @@ def test_without_an_answer_it_is_tried_again_and_then_everything_is_refused() ->
         assert rig.counters["dropped_robots-unreachable"] == 2
 
 
+def test_not_modified_is_no_answer_where_nothing_was_read_before() -> None:
+    with Rig(configure(robots={"obey": True, "cache_hours": 1.0}, retry={"attempts": 1})) as rig:
+        rig.frontier.discover([links("a.example", "/private/1", "/1"), links("b.example", "/1")], T0)
+        first = {order.server: order for order in rig.frontier.release(T0)}
+        rig.frontier.confirm(answer(first["a.example"], "not-modified"), T0)
+        rig.frontier.confirm(rules(first["b.example"], "rules", PRIVATE), T0)
+        # Of the one whose rules were read, it says that they hold.
+        (pages,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(pages), T0)
+        (again,) = rig.frontier.release(T0 + HOUR)
+        assert (again.server, again.kind, again.attempt) == ("a.example", "robots", 2)
+        rig.frontier.confirm(answer(again, "not-modified"), T0 + HOUR)
+        rig.frontier.discover([links("b.example", "/private/2", "/2")], T0 + HOUR)
+        (old,) = rig.frontier.release(T0 + HOUR)
+        assert (old.server, old.kind) == ("b.example", "robots")
+        rig.frontier.confirm(answer(old, "not-modified"), T0 + HOUR)
+        (pages,) = rig.frontier.release(T0 + HOUR)
+        assert paths_of(pages) == ["/2"]
+        assert rig.counters["dropped_robots-unreachable"] == 2, "as after any attempts in vain"
+
+
 def test_the_last_good_copy_holds_while_the_file_cannot_be_had() -> None:
     with Rig(configure(robots={"obey": True, "cache_hours": 1.0})) as rig:
         rig.frontier.discover([links("a.example", "/private/1", "/1")], T0)
