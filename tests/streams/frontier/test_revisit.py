@@ -135,6 +135,20 @@ def test_a_sitemap_with_a_newer_date_makes_a_visit_due_and_an_older_one_does_not
         assert [url.path for url in second.urls] == ["/2"]
 
 
+def test_a_date_in_the_future_makes_nothing_due_and_hides_no_other() -> None:
+    with Rig(configure(**FIXED)) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order), T0)
+        rig.commit()
+        now = T0 + HOUR
+        said = links("a.example", "/1", "/2", "/2", kind="sitemap", lastmods_ms=(now + 1, now + 1, now))
+        rig.frontier.discover([said], now)
+        rig.commit()
+        (again,) = rig.frontier.release(now + 1)
+        assert [url.path for url in again.urls] == ["/2"]
+
+
 def test_a_retry_and_a_visit_that_wait_are_both_kept_by_a_restore() -> None:
     with Rig(configure(**FIXED)) as rig:
         rig.frontier.discover([links("a.example", "/1"), links("b.example", "/2")], T0)
