@@ -91,6 +91,10 @@ class PartitionFrontier:
         """As many bytes of known URLs in memory, at the most."""
         self._books.engine.cache_bytes = share
 
+    def hold_rules(self, share: int) -> None:
+        """As many bytes of robots.txt parsed, at the most."""
+        self._books.robots.most_bytes = share
+
     @property
     def counters(self) -> dict[str, int]:
         return self._books.counters

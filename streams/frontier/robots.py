@@ -18,7 +18,9 @@ from streams.frontier.retries import wait_ms
 from streams.frontier.server import LiveServer
 
 PARSED: Final = 1024
-"""Sets of rules that stay parsed."""
+"""Sets of rules that stay parsed, at the most."""
+PARSED_BYTES: Final = 1024 * 1024
+"""Of their texts: parsed rules take ten to seventy times as much memory, and a server may send many."""
 LAST_COPY_MS: Final = 3600 * 1000
 """For how long the last good copy is used before the file is tried again."""
 LONGEST_DELAY_MS: Final = 10**12
@@ -107,7 +109,10 @@ class RobotsCache:
     def __init__(self, state: StateReader, agent: str) -> None:
         self._state = state
         self._agent = agent
-        self._parsed: OrderedDict[tuple[bytes, Scheme, int], Protego] = OrderedDict()
+        self._parsed: OrderedDict[tuple[bytes, Scheme, int], tuple[Protego, int]] = OrderedDict()
+        self._bytes = 0
+        self.most_bytes = PARSED_BYTES
+        """Of texts whose rules stay parsed; one set does, however long."""
 
     def refusal(self, live: LiveServer, scheme: Scheme, path: str) -> str:
         """Why a URL may not be fetched; empty: it may."""
@@ -121,17 +126,23 @@ class RobotsCache:
 
     def _rules(self, live: LiveServer, scheme: Scheme) -> Protego:
         key = (live.name, scheme, live.origin(scheme).fetched_ms)
-        parsed = self._parsed.get(key)
-        if parsed is None:
-            pending = live.operations.get((NUMBERS[ROBOTS], _key(live, scheme)))
-            stored = pending or self._state.get(ROBOTS, _key(live, scheme))
-            parsed = Protego.parse(_decode(stored).text if stored else "")
-            self._parsed[key] = parsed
-            if len(self._parsed) > PARSED:
-                self._parsed.popitem(last=False)
-        else:
+        found = self._parsed.get(key)
+        if found is not None:
             self._parsed.move_to_end(key)
+            return found[0]
+        pending = live.operations.get((NUMBERS[ROBOTS], _key(live, scheme)))
+        stored = pending or self._state.get(ROBOTS, _key(live, scheme))
+        text = _decode(stored).text if stored else ""
+        parsed = Protego.parse(text)
+        self._parsed[key] = parsed, len(text)
+        self._bytes += len(text)
+        while len(self._parsed) > 1 and (len(self._parsed) > PARSED or self._bytes > self.most_bytes):
+            self._bytes -= self._parsed.popitem(last=False)[1][1]
         return parsed
+
+    def __len__(self) -> int:
+        """Sets of rules that are parsed."""
+        return len(self._parsed)
 
 
 def _key(live: LiveServer, scheme: Scheme) -> bytes:

@@ -17,6 +17,7 @@ from streams.frontier.allowance import Allowance
 from streams.frontier.deltas import STATE
 from streams.frontier.partition import NO_LIMIT, PartitionFrontier
 from streams.frontier.release import Quota
+from streams.frontier.robots import PARSED_BYTES
 from streams.frontier.routing import HostHash, Routing
 from streams.frontier.uniqueness.engine import CACHE_BYTES
 
@@ -28,6 +29,8 @@ SPEC: Final = StageSpec(
     changelog="frontier-changelog",
     state=STATE,
 )
+RULES_BYTES: Final = 8 * PARSED_BYTES
+"""Of robots.txt that a process holds parsed, which takes half a gigabyte if every server sends rules of the worst kind."""
 
 
 class FrontierStage:
@@ -69,11 +72,13 @@ class FrontierStage:
         self._share_memory()
 
     def _share_memory(self) -> None:
-        """What the process may hold of known URLs, by parts that change only when its partitions have doubled or halved."""
+        """What the process may hold of known URLs and of robots rules, by parts that change only when its partitions have doubled or
+        halved."""
         parts = 1 << max(0, len(self._partitions) - 1).bit_length()
         share = min(CACHE_BYTES, self._config.state.known_mb * MIB // parts)
         for partition in self._partitions.values():
             partition.hold_known(share)
+            partition.hold_rules(min(PARSED_BYTES, RULES_BYTES // parts))
 
     def instruct(self, received: Sequence[Received]) -> None:
         changed: set[str] = set()

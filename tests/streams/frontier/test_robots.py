@@ -201,3 +201,16 @@ def test_a_thousand_refused_urls_hold_up_no_other_server() -> None:
         rig.frontier.confirm(rules(order, "rules", PRIVATE), T0)
         rig.frontier.discover([links("b.example", "/", depth=1)], T0)
         assert [order.server for order in rig.frontier.release(T0)] == ["b.example"]
+
+
+def test_rules_stay_parsed_as_far_as_their_texts_are_few_and_short() -> None:
+    with Rig(configure(**OBEY, fetch={"orders_in_flight": 1000})) as rig:
+        rig.frontier.books.robots.most_bytes = 10_000
+        rig.frontier.discover([links(f"s{number}.example", "/1", "/private") for number in range(100)], T0)
+        for number, order in enumerate(rig.frontier.release(T0)):
+            # A few have more than all of them may have together.
+            text = PRIVATE + f"disallow: /{'x' * (20_000 if number % 10 == 0 else 1000)}\n"
+            rig.frontier.confirm(rules(order, "rules", text), T0)
+        orders = rig.frontier.release(T0)
+        assert [paths_of(order) for order in orders] == [["/1"]] * 100
+        assert 1 <= len(rig.frontier.books.robots) <= 10

@@ -85,6 +85,16 @@ def test_partitions_share_what_the_process_may_hold_of_known_urls() -> None:
         assert held() == [32]
 
 
+def test_partitions_share_what_the_process_may_hold_of_robots_rules() -> None:
+    def held() -> list[int]:
+        return [partition.books.robots.most_bytes >> 10 for partition in one.stage.partitions.values()]
+
+    with stage(tuple(range(9))) as one:
+        assert held() == [512] * 9
+        one.stage.revoked(frozenset(range(8)))
+        assert held() == [1024]
+
+
 def test_orders_go_to_the_partition_that_the_routing_names() -> None:
     with stage() as one:
         one.receive(*found(20, 1))
