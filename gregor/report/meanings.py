@@ -49,6 +49,7 @@ REASONS: Final[Mapping[str, str]] = {
     "off-site": "too many steps to other domains",
     "redirects": "too many redirects in a row",
     "redirect-limit": "too many redirects in a row",
+    "misplaced": "records in another partition than their server's",
     "redirect-to-self": "a redirect to the same URL",
     "budget": "the server's budget is used up",
     "too-long": "a path longer than traps.max_path_length",

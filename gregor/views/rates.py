@@ -1,7 +1,8 @@
 """How much happened when: windows of time with their counts, bounded in number.
 
-`Recent` keeps the newest windows of one width. `Timeline` keeps the whole crawl, in windows as wide as its length demands. Which
-windows there are depends only on the first and the last moment, so that any order and grouping leads to the same ones.
+`Recent` keeps the newest windows of one width in which anything happened: a clock that is wrong by days adds a few of its own and
+takes nothing from the others until they are many. `Timeline` keeps the whole crawl, in windows as wide as its length demands, which
+depends on the first and the last moment alone. Any order and grouping leads to the same windows.
 """
 
 from collections.abc import Iterator, Mapping
@@ -74,19 +75,23 @@ class Recent(Struct):
 
     width_ms: int
     keep: int
-    newest_ms: int = 0
-    """Beginning of the newest window; 0: there is none."""
+    oldest_ms: int = 0
+    """Beginning of the oldest window once there are ``keep``; 0: there are fewer."""
     windows: dict[int, Window] = {}
     """Beginning to counts; a window in which nothing happened is left out."""
 
     def add(self, seconds: Mapping[int, Window]) -> None:
+        windows = self.windows
         for ms, window in seconds.items():
             start = ms - ms % self.width_ms
-            if start > self.newest_ms:
-                self.newest_ms = start
-                self.windows = {at: one for at, one in self.windows.items() if at > self._too_old}
-            if start > self._too_old:
-                self.windows[start] = add_windows(self.windows.get(start, Window()), window)
+            if start < self.oldest_ms:
+                continue
+            known = windows.get(start)
+            windows[start] = window if known is None else add_windows(known, window)
+            if known is None and len(windows) >= self.keep:
+                if len(windows) > self.keep:
+                    del windows[self.oldest_ms]
+                self.oldest_ms = min(windows)
 
     def merge(self, other: "Recent") -> None:
         self.add(other.windows)
@@ -99,10 +104,6 @@ class Recent(Struct):
             if end - windows * self.width_ms <= start < end:
                 total = add_windows(total, window)
         return total
-
-    @property
-    def _too_old(self) -> int:
-        return self.newest_ms - self.keep * self.width_ms
 
 
 class Timeline(Struct):

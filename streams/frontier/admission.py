@@ -47,14 +47,26 @@ def admit(books: Books, batch: Sequence[Discovered], now_ms: int) -> int:
     return decided
 
 
+def refuse(books: Books, found: Discovered, reason: str, detail: str) -> int:
+    """Refuse a whole record, whatever it holds; gives how many URLs were decided."""
+    books.count("discovered", len(found.paths))
+    if found.paths:
+        _turn_away(books, found, reason, detail)
+    return len(found.paths)
+
+
 def _refused(books: Books, found: Discovered, now_ms: int) -> bool:
     """Whether a whole record is refused; if so, it is counted."""
     reason = _reason(books, found, now_ms)
     if reason:
-        books.count(f"refused_{reason}", len(found.paths))
-        url = f"{found.scheme}://{found.server[:LONGEST_SERVER]}{found.paths[0][:500]}"
-        books.verdicts.note(found.server[:LONGEST_SERVER], "refused", reason, url, len(found.paths), found.referrer)
+        _turn_away(books, found, reason, found.referrer)
     return bool(reason)
+
+
+def _turn_away(books: Books, found: Discovered, reason: str, detail: str) -> None:
+    books.count(f"refused_{reason}", len(found.paths))
+    url = f"{found.scheme}://{found.server[:LONGEST_SERVER]}{found.paths[0][:500]}"
+    books.verdicts.note(found.server[:LONGEST_SERVER], "refused", reason, url, len(found.paths), detail)
 
 
 def _reason(books: Books, found: Discovered, now_ms: int) -> str:

@@ -11,10 +11,11 @@ import msgspec
 from msgspec import Struct
 
 from gregor.config import Config
-from gregor.state.packed import Mutation, Operation, pack_delta
+from gregor.state.packed import Mutation, Operation
 from gregor.state.store import StateReader
 from gregor.url.rules import rules_of
 from streams.frontier import queue
+from streams.frontier.deltas import pack_operations
 from streams.frontier.entry import place_prefix
 from streams.frontier.families import DOMAINS, NUMBERS, PARTITION
 from streams.frontier.later import Later
@@ -121,7 +122,7 @@ class Books:
             self.counters["due_later_ms"] = self.later.earliest_ms
             self.facts.later_start = self.later.start
             self.facts.leases_start = self.leases.start
-            changes.append(Mutation(PARTITION.encode(), pack_delta(list(self._partition_operations()))))
+            changes += pack_operations(PARTITION.encode(), list(self._partition_operations()))
         return changes
 
     def _changes(self) -> Iterator[Mutation]:

@@ -36,10 +36,13 @@ def confirm(books: Books, fetched: Fetched, now_ms: int) -> int:
     books.servers.touch(live)
     live.record.in_flight -= lease.weight
     _note_wait(books, lease, fetched)
+    took = response_ms(fetched)
+    if took is not None:
+        live.record.response_ms = min(max(took, 0), HOUR_MS)
     if lease.kind == "robots":
         # Before the server is judged: a Crawl-delay holds from the request for robots.txt on.
         robots.learn(books.config, live, fetched, lease.schemes, now_ms)
-    _judge_server(books, live, lease.kind, fetched, now_ms)
+    _judge_server(books, live, lease.kind, fetched, now_ms, answered=took is not None)
     if lease.kind == "pages":
         _confirm_urls(books, live, lease, fetched, now_ms)
     books.leases.end(live, lease)
@@ -55,23 +58,22 @@ def _note_wait(books: Books, lease: Lease, fetched: Fetched) -> None:
         books.facts.wait_ms += (waited - books.facts.wait_ms) // 8
 
 
-def _judge_server(books: Books, live: LiveServer, kind: OrderKind, fetched: Fetched, now_ms: int) -> None:
+def _judge_server(
+    books: Books, live: LiveServer, kind: OrderKind, fetched: Fetched, now_ms: int, *, answered: bool
+) -> None:
     """What the order says of its server: when it may be asked again, whether it is given up."""
     record, settings = live.record, books.config.retry
-    took = response_ms(fetched)
-    if took is not None:
-        record.response_ms = min(max(took, 0), HOUR_MS)
     delay = delay_of(books.config.for_server(live.text), record)
     record.next_ms = max(record.next_ms, next_request_ms(fetched, delay, now_ms))
     if retries.server_failed(fetched):
         record.failures += 1
         backoff = retries.wait_ms(settings, record.failures, live.name)
         record.next_ms = max(record.next_ms, now_ms + max(retries.retry_after_ms(fetched), backoff))
-        if took is None and record.failures >= settings.server_attempts and kind == "pages":
+        if not answered and record.failures >= settings.server_attempts and kind == "pages":
             record.dead_until_ms = now_ms + int(settings.dead_hours * HOUR_MS)
             record.next_ms, record.failures = now_ms, 0
             books.count("servers_given_up")
-    elif took is not None:
+    elif answered:
         record.failures = 0
     record.since_ms = record.next_ms
 
@@ -88,7 +90,13 @@ def _confirm_urls(books: Books, live: LiveServer, lease: Lease, fetched: Fetched
         matched = [by_url.get(url) for url in zip(schemes, paths, strict=True)]
         confirmed = _confirm_each(books, live, lease, matched, now_ms)
     if books.config.traps.identical_pages:
-        pages = [one for one in results if one.outcome == "ok" and one.digest]
+        # A page that is what it was says nothing of its directory.
+        again = {
+            url
+            for url, (_, value) in zip(zip(schemes, paths, strict=True), lease.entries, strict=True)
+            if extra_of(value).visit
+        }
+        pages = [one for one in results if one.outcome == "ok" and one.digest and (one.scheme, one.path) not in again]
         traps.note_pages(live.record, [one.path for one in pages], [one.digest for one in pages])
     if confirmed:
         books.count("confirmed", len(confirmed))

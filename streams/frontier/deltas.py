@@ -5,7 +5,8 @@
       removed -----^             ^--- added ---------------------------------------^
 
 Applied in this order: everything of the queue before ``behind`` goes (empty: nothing), then the ``removed`` places, then the ``added``
-ones are put. Nothing depends on what was there before, so that a delta may meet any part of a state. Numbers are little-endian.
+ones are put, then the operations. Much of it makes several records, which follow each other in the same order, so that they lead where
+one would. Nothing depends on what was there before, so that a delta may meet any part of a state. Numbers are little-endian.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -26,11 +27,12 @@ from streams.frontier.uniqueness.blocks import Layout as SeenLayout
 from streams.frontier.uniqueness.deltas import holds_entries
 
 SEEN_LAYOUT: Final = SeenLayout()
-RECORD_URLS: Final = 1024
-"""Queue entries of one record; with the longest paths that is below what a broker refuses."""
+RECORD_BYTES: Final = 1024 * 1024
+"""After which a record is ended: with the longest value behind it, the rules of a robots.txt, it is below what a broker refuses."""
 
 _HEAD: Final = Layout("<1sBHBIII")
 _SERVER: Final = 3
+_GONE_BYTES: Final = RECORD_BYTES // PLACE_BYTES * PLACE_BYTES
 
 
 def pack_server(
@@ -38,16 +40,52 @@ def pack_server(
 ) -> Iterator[Mutation]:
     """One record, or several when there is much."""
     places, values = list(added), list(added.values())
-    rest = pack_delta(operations)[1:]
     gone = b"".join(sorted(removed))
-    for at in range(0, len(places) or 1, RECORD_URLS):
-        yield _record(name, behind, gone, places[at : at + RECORD_URLS], values[at : at + RECORD_URLS], rest)
-        behind, gone, rest = b"", b"", b""
+    if len(gone) + sum(map(len, values)) + _size(operations) < RECORD_BYTES:
+        yield _record(name, behind, gone, places, values, operations)
+        return
+    for at in range(0, len(gone), _GONE_BYTES):
+        yield _record(name, behind, gone[at : at + _GONE_BYTES])
+        behind = b""
+    for part in _parts([PLACE_BYTES + len(value) for value in values]):
+        yield _record(name, behind, b"", places[part], values[part])
+        behind = b""
+    for part in _parts([_size([operation]) for operation in operations]):
+        yield _record(name, behind, operations=operations[part])
+        behind = b""
+
+
+def pack_operations(name: bytes, operations: Sequence[Operation]) -> Iterator[Mutation]:
+    """Plain puts and deletes that belong to no server, likewise."""
+    for part in _parts([_size([operation]) for operation in operations]):
+        yield Mutation(name, pack_delta(operations[part]))
+
+
+def _size(operations: Sequence[Operation]) -> int:
+    return sum([len(key) + len(value or b"") for _, key, value in operations])
+
+
+def _parts(sizes: Sequence[int]) -> Iterator[slice]:
+    """Ranges of about RECORD_BYTES each, of what has these sizes."""
+    begin = gathered = 0
+    for at, size in enumerate(sizes):
+        if gathered >= RECORD_BYTES:
+            yield slice(begin, at)
+            begin, gathered = at, 0
+        gathered += size
+    if sizes:
+        yield slice(begin, len(sizes))
 
 
 def _record(
-    name: bytes, behind: bytes, gone: bytes, places: Sequence[bytes], values: Sequence[bytes], rest: bytes
+    name: bytes,
+    behind: bytes,
+    gone: bytes = b"",
+    places: Sequence[bytes] = (),
+    values: Sequence[bytes] = (),
+    operations: Sequence[Operation] = (),
 ) -> Mutation:
+    rest = pack_delta(operations)[1:]
     body = b"".join(values)
     head = _HEAD.pack(b"D", _SERVER, len(name), len(behind), len(gone) // PLACE_BYTES, len(places), len(body))
     lengths = pack(f"<{len(values)}H", *map(len, values))

@@ -22,6 +22,7 @@ PLACE_BYTES: Final = 11
 HTTP: Final = 1
 EXTRA: Final = 2
 MOST_ATTEMPTS: Final = 255
+"""As far as they are counted."""
 
 _HEAD: Final = Layout("<BBHHHBBI")
 _ATTEMPTS_AT: Final = 9

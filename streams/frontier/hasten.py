@@ -1,4 +1,7 @@
-"""A sitemap that says a URL has changed since its last visit makes its next visit due."""
+"""A sitemap that says a URL has changed since its last visit makes its next visit due.
+
+A date in the future says nothing: it would be later than every visit, and each reading of the sitemap would make another one due.
+"""
 
 from itertools import groupby
 
@@ -17,7 +20,7 @@ def by_sitemaps(books: Books, arrivals: Arrivals, new: npt.NDArray[np.bool_], no
         said = [
             (int(arrivals.fingerprints[first + at]), lastmod)
             for at, lastmod in enumerate(found.lastmods_ms)
-            if lastmod and not new[first + at]
+            if 0 < lastmod <= now_ms and not new[first + at]
         ]
         if not said:
             continue

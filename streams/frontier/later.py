@@ -1,8 +1,8 @@
 """URLs that wait for a time: failed ones for their next attempt, fetched ones for their next visit.
 
 One family by due time serves both, as Qc does in the paper. Reading begins behind what was taken last. Nothing is put in before what was
-taken: a due time lies in the future of its partition's clock. What was put in since the last checkpoint is seen after it, and nothing
-that is due later is taken before: reading would begin behind it for ever.
+taken: a due time lies in the future of its partition's clock, and where a replay took a URL before its time, behind that one's. What was
+put in since the last checkpoint is seen after it, and nothing that is due later is taken before: reading would begin behind it for ever.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ VISIT: Final = 1
 
 _KEY: Final = Layout(">QQQ")
 _URL: Final = Layout(">QQ")
+_TIME: Final = Layout(">Q")
 
 
 class Waiting(Struct, frozen=True, array_like=True, gc=False):
@@ -70,12 +71,19 @@ class Later:
         """When the first URL is due, those of this checkpoint included; 0: none waits."""
         return min((due for due in (self.next_due_ms, self._pending_ms) if due is not None), default=0)
 
+    @property
+    def _open_ms(self) -> int:
+        """The first due time of which nothing was taken."""
+        return _TIME.unpack_from(self.start)[0] + 1 if self.start else 0
+
     def put(self, live: LiveServer, due_ms: int, waiting: Waiting) -> None:
+        due_ms = max(due_ms, self._open_ms)
         fingerprint = int.from_bytes(waiting.place[PLACE_BYTES - 8 :], "big")
         live.put(REVISIT, _KEY.pack(due_ms, live.hash, fingerprint), _encode(waiting))
         self._note(due_ms)
 
     def put_visit(self, live: LiveServer, waiting: Waiting, visit: Visit) -> None:
+        visit = Visit(max(visit.due_ms, self._open_ms), visit.visited_ms)
         self.put(live, visit.due_ms, waiting)
         url = _URL.pack(live.hash, int.from_bytes(waiting.place[PLACE_BYTES - 8 :], "big"))
         self._moved[url] = visit

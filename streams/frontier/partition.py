@@ -9,7 +9,7 @@ from gregor.transport.port import Output
 from schemas.discovered import Discovered
 from schemas.fetched import Fetched
 from schemas.schedule import FetchOrder
-from streams.frontier.admission import admit
+from streams.frontier.admission import admit, refuse
 from streams.frontier.books import Books
 from streams.frontier.confirmation import confirm
 from streams.frontier.release import Quota, release
@@ -43,6 +43,10 @@ class PartitionFrontier:
         """Admit what is new; gives how many URLs were decided."""
         books = self.books
         return admit(books, batch, books.clock(now_ms))
+
+    def refuse(self, found: Discovered, reason: str, detail: str) -> int:
+        """Admit nothing of a record; gives how many URLs were decided."""
+        return refuse(self.books, found, reason, detail)
 
     def confirm(self, fetched: Fetched, now_ms: int) -> int:
         """Take in the results of an order; gives how many URLs were decided."""
@@ -86,6 +90,10 @@ class PartitionFrontier:
     def hold_known(self, share: int) -> None:
         """As many bytes of known URLs in memory, at the most."""
         self._books.engine.cache_bytes = share
+
+    def hold_rules(self, share: int) -> None:
+        """As many bytes of robots.txt parsed, at the most."""
+        self._books.robots.most_bytes = share
 
     @property
     def counters(self) -> dict[str, int]:

@@ -7,8 +7,9 @@ from streams.frontier.arrivals import Arrivals
 from streams.frontier.books import Books
 from streams.frontier.entry import with_priority
 from streams.frontier.uniqueness.engine import Checked
-from streams.frontier.uniqueness.facts import DEEPEST, U32, Facts
-from streams.frontier.uniqueness.keys import Order
+from streams.frontier.uniqueness.facts import DEEPEST, U8, U32, Facts
+from streams.frontier.uniqueness.keys import Order, arrange, keys_of, run_starts
+from streams.frontier.uniqueness.search import Mask
 
 
 def check(books: Books, arrivals: Arrivals) -> tuple[Checked, U32 | None]:
@@ -16,10 +17,24 @@ def check(books: Books, arrivals: Arrivals) -> tuple[Checked, U32 | None]:
     if not books.priority.by_count:
         return books.engine.check(arrivals.found(arrivals.depths), books.salt()), None
     known, facts = books.engine.look_up(arrivals.hashes, arrivals.fingerprints)
-    arrivals.raise_priorities(books.priority.raised(arrivals.priorities, arrivals.counts, facts))
+    raised, repeats = _alike(arrivals, books.priority.raised(arrivals.priorities, arrivals.counts, facts))
+    arrivals.raise_priorities(raised)
     # The first discovery fixes the depth; the engine would keep the least.
-    depths = np.where(known, np.uint16(DEEPEST), arrivals.depths)
+    depths = np.where(known | repeats, np.uint16(DEEPEST), arrivals.depths)
     return books.engine.check(arrivals.found(depths), books.salt()), facts
+
+
+def _alike(arrivals: Arrivals, priorities: U8) -> tuple[U8, Mask]:
+    """Priorities of which a URL that is in a batch twice has one, the smallest, so that it stands where its facts say; and which rows
+    are such repeats."""
+    keys, checks = keys_of(arrivals.hashes, arrivals.fingerprints)
+    order = arrange(keys, checks)
+    first = run_starts(keys[order], checks[order])
+    repeats = np.ones(len(order), dtype=np.bool_)
+    repeats[order[first]] = False
+    alike = np.empty_like(priorities)
+    alike[order] = np.repeat(np.minimum.reduceat(priorities[order], first), np.diff(first, append=len(order)))
+    return alike, repeats
 
 
 def promote(books: Books, arrivals: Arrivals, improved: Order, before: U32, now_ms: int) -> None:

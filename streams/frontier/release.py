@@ -4,6 +4,7 @@ A server's visit ends in one of four ways: an order of pages, an order for robot
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 
 from schemas.schedule import FetchOrder, OrderUrl
@@ -23,6 +24,8 @@ DRAINED: Final = 1000
 REFUSED_IN_A_ROW: Final = 256
 """URLs looked at in one visit before the next server has its turn."""
 DUE_AT_ONCE: Final = 5000
+ORDER_BYTES: Final = 512 * 1024
+"""Of URLs, after which an order is full: it, its lease and its results are one record each, and JSON may make six bytes of one."""
 VISITED_TOGETHER: Final = 4096
 """Servers whose queues are read together."""
 
@@ -113,7 +116,7 @@ def _visit_by_rules(
     """Take URLs until an order is full; those that robots.txt refuses are dropped on the way."""
     chosen: list[Entry] = []
     looked = 0
-    while len(chosen) < most and looked < REFUSED_IN_A_ROW and live.record.queued:
+    while len(chosen) < most and looked < REFUSED_IN_A_ROW and live.record.queued and _bytes(chosen) < ORDER_BYTES:
         wanted = most - len(chosen)
         entries, following = _cut(queue.first_entries(live, books.state, wanted + 1), wanted)
         unknown = missing(live, tuple(dict.fromkeys(scheme_of(value) for _, value in entries)), now_ms)
@@ -141,8 +144,15 @@ def _most(books: Books, live: LiveServer) -> int:
 
 
 def _cut(entries: list[Entry], count: int) -> tuple[list[Entry], bytes]:
-    """The first ones, and the place that follows them (empty: none)."""
+    """The first ones, as many as fit into one record, and the place that follows them (empty: none)."""
+    if _bytes(entries) > ORDER_BYTES:
+        sizes = accumulate(len(value) for _, value in entries)
+        count = min(count, 1 + next(at for at, size in enumerate(sizes) if size > ORDER_BYTES))
     return (entries[:count], entries[count][0]) if len(entries) > count else (entries, b"")
+
+
+def _bytes(entries: list[Entry]) -> int:
+    return sum([len(value) for _, value in entries])
 
 
 def _take(books: Books, live: LiveServer, entries: list[Entry], following: bytes) -> None:

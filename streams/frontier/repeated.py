@@ -89,6 +89,9 @@ class RepeatedFrontier(FrontierStage):
         urls = 0
         for one in received:
             match one.value:
+                # Another configuration may place servers elsewhere: its records stay where they are.
+                case Discovered() as found if not self._limited and self._is_misplaced(one):
+                    urls += self._refuse_misplaced(one.record.partition, found)
                 case Discovered() as found:
                     self._discoveries.append(found)
                 case FetchOrder() as order:

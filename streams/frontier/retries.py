@@ -4,7 +4,7 @@ outcome                              of the URL                          of the 
 ok, not-modified, redirect,          confirmed                           it answers
   client-error, type-refused
 rate-limited, status 503             queued again, three times as often  waits: Retry-After, or longer and longer
-                                       as others
+                                       as others, 255 times at the most
 dns, connect, tls                    queued again                        waits longer and longer, then given up
 timeout, disconnected, protocol,     later                               the same, if nothing in the order was answered
   server-error, internal
@@ -19,6 +19,7 @@ from xxhash import xxh3_64_intdigest
 
 from gregor.config.frontier import Retry
 from schemas.fetched import Fetched, FetchResult
+from streams.frontier.entry import MOST_ATTEMPTS
 
 MORE_FOR_THE_SERVER: Final = 3
 """How many times as often a URL is tried when it was the server that had enough."""
@@ -54,7 +55,8 @@ def fate_of(settings: Retry, result: FetchResult | None, attempts: int) -> Fate:
     if result is None or result.outcome in _RETURNED:
         return Fate.RETURNED
     if is_rate_limited(result):
-        return Fate.AGAIN if attempts < settings.attempts * MORE_FOR_THE_SERVER else Fate.FAILED
+        most = min(settings.attempts * MORE_FOR_THE_SERVER, MOST_ATTEMPTS)
+        return Fate.AGAIN if attempts < most else Fate.FAILED
     if result.outcome in _CONFIRMED:
         return Fate.CONFIRMED
     if result.outcome in _UNREACHED:

@@ -13,11 +13,14 @@ from gregor.state.store import StateReader
 from schemas.fetched import Fetched, RobotsRules
 from streams.frontier.entry import Scheme
 from streams.frontier.families import NUMBERS, ROBOTS
+from streams.frontier.politeness import delay_of
 from streams.frontier.retries import wait_ms
 from streams.frontier.server import LiveServer
 
 PARSED: Final = 1024
-"""Sets of rules that stay parsed."""
+"""Sets of rules that stay parsed, at the most."""
+PARSED_BYTES: Final = 1024 * 1024
+"""Of their texts: parsed rules take ten to seventy times as much memory, and a server may send many."""
 LAST_COPY_MS: Final = 3600 * 1000
 """For how long the last good copy is used before the file is tried again."""
 LONGEST_DELAY_MS: Final = 10**12
@@ -49,10 +52,15 @@ def learn(config: Config, live: LiveServer, fetched: Fetched, schemes: Sequence[
         found, result = rules.get(scheme), results.get(scheme)
         if found is not None and found.verdict != "unreachable":
             _accept(config, live, found, now_ms)
-        elif result is not None and result.outcome == "not-modified":
+        elif result is not None and result.outcome == "not-modified" and _is_known(live, scheme):
             _prolong(config, live, scheme, now_ms)
         elif result is not None and result.outcome not in ("expired", "cancelled"):
             _do_without(config, live, scheme, now_ms)
+
+
+def _is_known(live: LiveServer, scheme: Scheme) -> bool:
+    """Whether there is a good copy. Without one, 304 is no answer: nobody asked whether the file has changed."""
+    return live.origin(scheme).verdict not in ("", "unreachable")
 
 
 def _accept(config: Config, live: LiveServer, found: RobotsRules, now_ms: int) -> None:
@@ -71,14 +79,20 @@ def _accept(config: Config, live: LiveServer, found: RobotsRules, now_ms: int) -
 def _prolong(config: Config, live: LiveServer, scheme: Scheme, now_ms: int) -> None:
     origin = live.origin(scheme)
     origin.attempts = 0
-    origin.expires_ms = now_ms + int(config.robots.cache_hours * 3600 * 1000)
+    origin.expires_ms = _until(config, live, int(config.robots.cache_hours * 3600 * 1000), now_ms)
+
+
+def _until(config: Config, live: LiveServer, usual_ms: int, now_ms: int) -> int:
+    """When rules are old. A server that is left alone for longer than that is asked for a page first: otherwise its robots.txt,
+    for which it is left alone as well, would be all that is ever fetched."""
+    return now_ms + max(usual_ms, 2 * delay_of(config.for_server(live.text), live.record))
 
 
 def _do_without(config: Config, live: LiveServer, scheme: Scheme, now_ms: int) -> None:
     """Unreachable: the last good copy, else wait and try again, then refuse."""
     origin = live.origin(scheme)
-    if origin.verdict and origin.verdict != "unreachable":
-        origin.expires_ms = now_ms + LAST_COPY_MS
+    if _is_known(live, scheme):
+        origin.expires_ms = _until(config, live, LAST_COPY_MS, now_ms)
         return
     origin.attempts += 1
     if origin.attempts > config.retry.attempts:
@@ -95,7 +109,10 @@ class RobotsCache:
     def __init__(self, state: StateReader, agent: str) -> None:
         self._state = state
         self._agent = agent
-        self._parsed: OrderedDict[tuple[bytes, Scheme, int], Protego] = OrderedDict()
+        self._parsed: OrderedDict[tuple[bytes, Scheme, int], tuple[Protego, int]] = OrderedDict()
+        self._bytes = 0
+        self.most_bytes = PARSED_BYTES
+        """Of texts whose rules stay parsed; one set does, however long."""
 
     def refusal(self, live: LiveServer, scheme: Scheme, path: str) -> str:
         """Why a URL may not be fetched; empty: it may."""
@@ -109,17 +126,23 @@ class RobotsCache:
 
     def _rules(self, live: LiveServer, scheme: Scheme) -> Protego:
         key = (live.name, scheme, live.origin(scheme).fetched_ms)
-        parsed = self._parsed.get(key)
-        if parsed is None:
-            pending = live.operations.get((NUMBERS[ROBOTS], _key(live, scheme)))
-            stored = pending or self._state.get(ROBOTS, _key(live, scheme))
-            parsed = Protego.parse(_decode(stored).text if stored else "")
-            self._parsed[key] = parsed
-            if len(self._parsed) > PARSED:
-                self._parsed.popitem(last=False)
-        else:
+        found = self._parsed.get(key)
+        if found is not None:
             self._parsed.move_to_end(key)
+            return found[0]
+        pending = live.operations.get((NUMBERS[ROBOTS], _key(live, scheme)))
+        stored = pending or self._state.get(ROBOTS, _key(live, scheme))
+        text = _decode(stored).text if stored else ""
+        parsed = Protego.parse(text)
+        self._parsed[key] = parsed, len(text)
+        self._bytes += len(text)
+        while len(self._parsed) > 1 and (len(self._parsed) > PARSED or self._bytes > self.most_bytes):
+            self._bytes -= self._parsed.popitem(last=False)[1][1]
         return parsed
+
+    def __len__(self) -> int:
+        """Sets of rules that are parsed."""
+        return len(self._parsed)
 
 
 def _key(live: LiveServer, scheme: Scheme) -> bytes:

@@ -17,6 +17,7 @@ from streams.frontier.allowance import Allowance
 from streams.frontier.deltas import STATE
 from streams.frontier.partition import NO_LIMIT, PartitionFrontier
 from streams.frontier.release import Quota
+from streams.frontier.robots import PARSED_BYTES
 from streams.frontier.routing import HostHash, Routing
 from streams.frontier.uniqueness.engine import CACHE_BYTES
 
@@ -28,6 +29,8 @@ SPEC: Final = StageSpec(
     changelog="frontier-changelog",
     state=STATE,
 )
+RULES_BYTES: Final = 8 * PARSED_BYTES
+"""Of robots.txt that a process holds parsed, which takes half a gigabyte if every server sends rules of the worst kind."""
 
 
 class FrontierStage:
@@ -42,6 +45,7 @@ class FrontierStage:
 
     def __init__(self, config: Config, placement: Placement) -> None:
         self._config = config
+        self._placement = placement
         self._routing: Routing = HostHash(placement)
         self._partitions: dict[int, PartitionFrontier] = {}
         self._paused: set[str] = set()
@@ -68,11 +72,13 @@ class FrontierStage:
         self._share_memory()
 
     def _share_memory(self) -> None:
-        """What the process may hold of known URLs, by parts that change only when its partitions have doubled or halved."""
+        """What the process may hold of known URLs and of robots rules, by parts that change only when its partitions have doubled or
+        halved."""
         parts = 1 << max(0, len(self._partitions) - 1).bit_length()
         share = min(CACHE_BYTES, self._config.state.known_mb * MIB // parts)
         for partition in self._partitions.values():
             partition.hold_known(share)
+            partition.hold_rules(min(PARSED_BYTES, RULES_BYTES // parts))
 
     def instruct(self, received: Sequence[Received]) -> None:
         changed: set[str] = set()
@@ -96,12 +102,26 @@ class FrontierStage:
         urls = 0
         for one in received:
             if isinstance(one.value, Discovered):
-                discoveries.setdefault(one.record.partition, []).append(one.value)
+                if self._is_misplaced(one):
+                    urls += self._refuse_misplaced(one.record.partition, one.value)
+                else:
+                    discoveries.setdefault(one.record.partition, []).append(one.value)
             elif isinstance(one.value, Fetched):
                 urls += self._partitions[one.record.partition].confirm(one.value, now_ms)
         for partition, batch in discoveries.items():
             urls += self._partitions[partition].discover(batch, now_ms)
         return Work((), urls)
+
+    def _is_misplaced(self, one: Received) -> bool:
+        """Whether a discovery stands where its server's are not, as when a tool has hashed its key. To admit it would make a second
+        owner of the server, who orders at the same time and never hears of a result."""
+        return self._placement.partition(one.value.server) != one.record.partition
+
+    def _refuse_misplaced(self, partition: int, found: Discovered) -> int:
+        place = self._placement.partition(found.server)
+        return self._partitions[partition].refuse(
+            found, "misplaced", f"found in partition {partition} of discovered, expected in partition {place}"
+        )
 
     def tick(self, now_ms: int) -> Work:
         quota = self._quota(now_ms)

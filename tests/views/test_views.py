@@ -155,6 +155,18 @@ def test_recent_windows_forget_the_old_and_tell_the_rate_of_whole_windows() -> N
     assert recent.last(3, now).requests == 98 + 97 + 96
 
 
+def test_a_moment_days_ahead_leaves_the_recent_windows_as_they_are() -> None:
+    ahead = Recent(1000, 5)
+    ahead.add({MONDAY + 2 * 86_400_000: Window(requests=1)})
+    recent = Recent(1000, 5)
+    for second in range(100):
+        recent.add({MONDAY + second * 1000: Window(requests=second)})
+        if second == 50:
+            recent.merge(ahead)
+    assert recent.last(3, MONDAY + 99_500).requests == 98 + 97 + 96
+    assert len(recent.windows) == 5
+
+
 def test_the_deepest_urls_are_kept_each_once() -> None:
     view = CrawlView()
     for number in range(200):

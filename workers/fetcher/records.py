@@ -4,12 +4,13 @@ import re
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 from xxhash import xxh3_128_hexdigest
 
 from gregor.stage.contract import Ticket
 from gregor.transport.port import Output
 from gregor.url.fingerprint import Placement
-from schemas.codec import encode
+from schemas.codec import LARGEST_RECORD, encode
 from schemas.fetched import Fetched, FetchResult, Outcome, RobotsRules, Timings
 from schemas.pages import PageFacts
 from schemas.schedule import FetchOrder, OrderUrl
@@ -149,7 +150,15 @@ def fetched_of(
         busy_ms=sum(one.timings.total for one in results),
         robots=robots,
     )
-    return Output("fetched", placement.partition(order.server), order.server.encode(), encode(record))
+    value = encode(record)
+    if len(value) > LARGEST_RECORD:
+        value = encode(replace(record, results=tuple([_shortened(one) for one in results])))
+    return Output("fetched", placement.partition(order.server), order.server.encode(), value)
+
+
+def _shortened(result: FetchResult) -> FetchResult:
+    """Without what its URL can do without: the headers of a thousand responses may be more than a record holds."""
+    return replace(result, content_type="", location="", cookies="", detail="")
 
 
 def digest_of(exchange: Exchange) -> str:

@@ -19,6 +19,9 @@ MOST_REDIRECTS: Final = 5
 MOST_SITEMAPS: Final = 100
 LONGEST_SITEMAP: Final = 2048
 LONGEST_DELAY_MS: Final = 10**12
+LONGEST_RULES: Final = 1536 * 1024
+"""Characters of rules that are kept of one file: both schemes of a server answer in one record, and a byte that has to be quoted may
+become nine characters."""
 PARSED_IN_PLACE: Final = 16 * 1024
 """Bytes; a longer file is parsed in a thread of its own, so that other requests go on."""
 
@@ -116,7 +119,11 @@ def _normalised(parsed: Protego, agent: str) -> str:
     added = {(field, pattern.replace("$", "%24")) for field, pattern in rules if "$" in pattern}
     added |= {("allow", pattern[: -len("index.html")] + "$") for _, pattern in rules if pattern.endswith("/index.html")}
     lines = [f"{field}: {pattern}" for field, pattern in rules if (field, pattern) not in added]
-    return "\n".join(["user-agent: *", *lines, ""])
+    text = "\n".join([*lines, ""])
+    if len(text) > LONGEST_RULES:
+        # Protego has them by their length, the longest first: as few as possible go.
+        text = text[text.index("\n", len(text) - LONGEST_RULES) + 1 :]
+    return f"user-agent: *\n{text}"
 
 
 def _delay_ms(parsed: Protego, agent: str) -> int:

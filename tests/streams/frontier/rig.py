@@ -14,6 +14,7 @@ from gregor.state.packed import Mutation
 from gregor.state.replay import Identity, Replica
 from gregor.state.store import StateReader, Store
 from schemas.changelog import Checkpoint
+from schemas.codec import LARGEST_RECORD
 from schemas.discovered import Discovered
 from schemas.fetched import Fetched, FetchResult, Outcome, RobotsRules
 from schemas.schedule import FetchOrder
@@ -111,6 +112,7 @@ class Rig:
     def write(self, mutations: Sequence[Mutation], counters: Mapping[str, int]) -> None:
         """Log and apply what a partition on this state wants to be durable."""
         records = self.replica.prepare(mutations, Checkpoint(sequence=0, positions={}, counters=dict(counters)))
+        assert max(len(key) + len(value) for key, value in records) <= LARGEST_RECORD
         self._log += [(self._log_end + number, value) for number, (_, value) in enumerate(records)]
         self._log_end += len(records) + 1
         self.replica.apply_live(records, self._log_end)

@@ -224,3 +224,25 @@ def test_link_count_moves_a_url_that_is_found_often_to_the_front() -> None:
             assert not seen & set(paths_of(order))
             seen |= set(paths_of(order))
         assert len(seen) == 50
+
+
+def test_link_count_finds_a_url_again_that_was_in_its_first_batch_twice() -> None:
+    config = configure(frontier={"priority": "link-count"}, fetch={"urls_per_order": 1})
+    with Rig(config) as rig:
+        others = links("a.example", *(f"/{n}" for n in range(50)))
+        often = links("a.example", "/33", "/34", counts=(200, 1), depth=1)
+        rig.frontier.discover([others, often, links("a.example", "/35", "/35", counts=(2, 150))], T0)
+        (order,) = rig.frontier.release(T0)
+        assert paths_of(order) == ["/33"], "the most often found of its depth, which is that of its first discovery"
+        rig.frontier.confirm(answer(order), T0)
+        rig.commit()
+        rig.frontier.discover([links("a.example", "/34", counts=(5000,))], T0)
+        rig.commit()
+        rig.move()
+        assert (rig.counters["promoted"], rig.counters["queued"]) == (1, 49)
+        ordered = []
+        for _ in range(2):
+            (order,) = rig.frontier.release(T0)
+            ordered += paths_of(order)
+            rig.frontier.confirm(answer(order), T0)
+        assert ordered == ["/34", "/35"]

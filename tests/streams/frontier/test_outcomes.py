@@ -87,6 +87,20 @@ def test_a_503_without_retry_after_belongs_to_the_server_too() -> None:
         assert rig.frontier.release(T0 + 40_000) == []
 
 
+@pytest.mark.parametrize(("attempts", "requests"), [(2, 7), (84, 253), (85, 256), (100, 256)])
+def test_a_server_that_has_always_had_enough_is_asked_a_limited_number_of_times(attempts: int, requests: int) -> None:
+    with Rig(configure(retry={"attempts": attempts})) as rig:
+        rig.frontier.discover([links("a.example", "/1")], T0)
+        now, asked = T0, 0
+        while asked < 300 and (due := rig.frontier.next_due_ms()) is not None:
+            now = max(now, due)
+            (order,) = rig.frontier.release(now)
+            rig.frontier.confirm(answer(order, "rate-limited"), now)
+            asked += 1
+        assert asked == requests
+        assert rig.counters["failed_rate-limited"] == 1
+
+
 def test_a_server_that_is_never_reached_is_given_up_with_all_that_waits_for_it() -> None:
     config = configure(retry={"attempts": 9, "server_attempts": 3, "dead_hours": 2.0}, fetch={"urls_per_order": 2})
     with Rig(config) as rig:

@@ -3,10 +3,11 @@
 import pytest
 
 from gregor.errors import CorruptState
+from schemas.codec import LARGEST_RECORD, encode
 from schemas.schedule import FetchOrder
 from streams.frontier import queue
 from streams.frontier.release import Quota
-from tests.streams.frontier.rig import T0, Rig, answer, answer_with, configure, links, paths_of, result_of
+from tests.streams.frontier.rig import T0, Rig, answer, answer_with, configure, links, paths_of, result_of, rules
 
 
 def drain(rig: Rig, now: int) -> list[FetchOrder]:
@@ -204,3 +205,25 @@ def test_a_queue_that_lost_urls_is_an_error_and_not_an_endless_search() -> None:
         rig.frontier.committed()
         with pytest.raises(CorruptState, match=r"2 URLs or more in the queue of a\.example, found 0"):
             rig.frontier.release(T0)
+
+
+@pytest.mark.parametrize("obey", [False, True])
+def test_an_order_of_the_longest_urls_fits_into_a_record(obey: bool) -> None:
+    config = configure(
+        traps={"max_path_length": 8000},
+        fetch={"urls_per_order": 1000},
+        server={"rules": [{"match": "a.example", "obey_robots": obey}]},
+    )
+    # What JSON writes with six bytes: a record may come from anybody.
+    paths = {f"/{number:04}" + "\1" * 7900 for number in range(800)}
+    with Rig(config) as rig:
+        rig.frontier.discover([links("a.example", *paths)], T0)
+        ordered: list[str] = []
+        while orders := rig.frontier.release(T0):
+            (order,) = orders
+            assert len(encode(order)) <= LARGEST_RECORD
+            said = rules(order, "rules", "user-agent: *\ndisallow: /07") if order.kind == "robots" else answer(order)
+            rig.frontier.confirm(said, T0)
+            ordered += [path for path in paths_of(order) if order.kind == "pages"]
+            rig.commit()
+        assert len(ordered) == len(set(ordered)) == rig.counters["confirmed"] == (700 if obey else 800)

@@ -5,8 +5,10 @@ from gregor.transport.port import Assignment, Record
 from gregor.url.fingerprint import HashPlacement
 from schemas.codec import encode
 from schemas.discovered import Discovered
+from streams.frontier.again import EARLY_MS, PastOrder, PastUrl, order_again
+from streams.frontier.release import Quota, queue_due
 from streams.frontier.repeated import RepeatedFrontier
-from tests.streams.frontier.rig import T0, Rig
+from tests.streams.frontier.rig import T0, Rig, answer, configure, links
 
 SERVER = "a.example"
 
@@ -29,3 +31,23 @@ def test_a_report_of_repetitions_is_about_what_was_found_just_before_it_and_disc
         counts = frontier.counters()[0]
     assert (counts["admitted"], counts["refused_repetition"]) == (3, 1)
     assert counts["discovered"] == counts["admitted"] + counts["duplicates"] + counts["refused_repetition"]
+
+
+def test_what_is_hastened_after_an_order_came_before_its_time_is_due_behind_it() -> None:
+    hours = 3_600_000
+    with Rig(configure(revisit={"mode": "fixed", "interval_hours": 2.0})) as rig:
+        for path, now in (("/1", T0), ("/2", T0 + hours)):
+            rig.frontier.discover([links(SERVER, path)], now)
+            (order,) = rig.frontier.release(now)
+            rig.frontier.confirm(answer(order), now)
+            rig.commit()
+        now = T0 + 2 * hours - EARLY_MS + 1000
+        early = PastOrder(SERVER, 3, "pages", (PastUrl("http", "/1", 2),), now)
+        assert order_again(rig.frontier.books, early, rig.frontier.books.clock(now), Quota(1)) == 0
+        rig.commit()
+        rig.frontier.discover([links(SERVER, "/2", kind="sitemap", lastmods_ms=(now,))], now)
+        assert rig.counters["hastened"] == 1
+        rig.commit()
+        rig.move()
+        queue_due(rig.frontier.books, now + EARLY_MS)
+        assert (rig.counters["queued"], rig.counters["revisiting"]) == (1, 0)

@@ -4,7 +4,7 @@ from gregor.config.frontier import Revisit
 from schemas.fetched import FetchResult
 from streams.frontier.entry import Extra
 from streams.frontier.revisit import next_visit
-from tests.streams.frontier.rig import T0, Rig, answer, configure, links
+from tests.streams.frontier.rig import T0, Rig, answer, answer_with, configure, links, result_of
 
 HOUR = 3_600_000
 FIXED = {"revisit": {"mode": "fixed", "interval_hours": 2.0}}
@@ -135,6 +135,20 @@ def test_a_sitemap_with_a_newer_date_makes_a_visit_due_and_an_older_one_does_not
         assert [url.path for url in second.urls] == ["/2"]
 
 
+def test_a_date_in_the_future_makes_nothing_due_and_hides_no_other() -> None:
+    with Rig(configure(**FIXED)) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order), T0)
+        rig.commit()
+        now = T0 + HOUR
+        said = links("a.example", "/1", "/2", "/2", kind="sitemap", lastmods_ms=(now + 1, now + 1, now))
+        rig.frontier.discover([said], now)
+        rig.commit()
+        (again,) = rig.frontier.release(now + 1)
+        assert [url.path for url in again.urls] == ["/2"]
+
+
 def test_a_retry_and_a_visit_that_wait_are_both_kept_by_a_restore() -> None:
     with Rig(configure(**FIXED)) as rig:
         rig.frontier.discover([links("a.example", "/1"), links("b.example", "/2")], T0)
@@ -161,3 +175,16 @@ def test_what_began_to_wait_just_before_a_long_sleep_is_not_passed_over() -> Non
         rig.commit()
         assert (rig.counters["retrying"], rig.counters["revisiting"]) == (0, 0)
         assert rig.counters["leased"] == 2
+
+
+def test_pages_that_stay_the_same_do_not_close_their_directory() -> None:
+    with Rig(configure(**FIXED, traps={"identical_pages": 10})) as rig:
+        rig.frontier.discover([links("a.example", "/news/1", "/news/2")], T0)
+        for visit in range(12):
+            now = T0 + visit * 2 * HOUR
+            (order,) = rig.frontier.release(now)
+            results = tuple(result_of(order, at, digest=one.path[-1] * 32) for at, one in enumerate(order.urls))
+            rig.frontier.confirm(answer_with(order, results), now)
+            rig.commit()
+        rig.frontier.discover([links("a.example", "/news/3")], T0 + 24 * HOUR)
+        assert (rig.counters["admitted"], rig.counters["recrawled"]) == (3, 22)

@@ -1,5 +1,11 @@
 """robots.txt: asked for first, obeyed at release, asked for again, and what happens without it."""
 
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from schemas.fetched import Timings
 from tests.streams.frontier.rig import T0, Rig, answer, configure, links, paths_of, rules
 
 OBEY = {"robots": {"obey": True}}
@@ -85,6 +91,36 @@ def test_rules_are_asked_for_again_when_they_are_old() -> None:
         assert order.kind == "robots"
 
 
+@pytest.mark.parametrize(
+    ("config", "delay_ms", "took_ms"),
+    [
+        ({}, 86_400_000, 0),
+        ({"robots": {"cache_hours": 1.0}}, 5 * HOUR, 0),
+        ({"robots": {"cache_hours": 0.001}, "fetch": {"delay_factor": 2.0}}, 0, 5_000),
+    ],
+)
+def test_a_delay_longer_than_rules_hold_lets_a_page_follow_every_robots_txt(
+    config: dict[str, dict[str, Any]], delay_ms: int, took_ms: int
+) -> None:
+    with Rig(configure(**{**config, "robots": {"obey": True, **config.get("robots", {})}})) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        now, kinds = T0, []
+        for number in range(6):
+            now = max(now, rig.frontier.next_due_ms() or now)
+            for order in rig.frontier.release(now):
+                kinds.append(order.kind)
+                if order.kind == "pages":
+                    rig.frontier.confirm(answer(order), now)
+                    continue
+                # Once it cannot be had: the last copy holds long enough as well.
+                said = rules(order, "unreachable" if number == 2 else "rules", PRIVATE, delay_ms)
+                timed = tuple(replace(one, timings=Timings(total=took_ms)) for one in said.results)
+                rig.frontier.confirm(replace(said, results=timed), now)
+            rig.commit()
+        assert kinds == ["robots", "pages"] * (2 if delay_ms else 1)
+        assert rig.counters["confirmed"] == 2
+
+
 def test_without_an_answer_it_is_tried_again_and_then_everything_is_refused() -> None:
     with Rig(configure(robots={"obey": True}, retry={"attempts": 2, "first_s": 10.0})) as rig:
         rig.frontier.discover([links("a.example", "/1", "/2")], T0)
@@ -100,6 +136,27 @@ def test_without_an_answer_it_is_tried_again_and_then_everything_is_refused() ->
             rig.commit()
         assert asked == 3
         assert rig.counters["dropped_robots-unreachable"] == 2
+
+
+def test_not_modified_is_no_answer_where_nothing_was_read_before() -> None:
+    with Rig(configure(robots={"obey": True, "cache_hours": 1.0}, retry={"attempts": 1})) as rig:
+        rig.frontier.discover([links("a.example", "/private/1", "/1"), links("b.example", "/1")], T0)
+        first = {order.server: order for order in rig.frontier.release(T0)}
+        rig.frontier.confirm(answer(first["a.example"], "not-modified"), T0)
+        rig.frontier.confirm(rules(first["b.example"], "rules", PRIVATE), T0)
+        # Of the one whose rules were read, it says that they hold.
+        (pages,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(pages), T0)
+        (again,) = rig.frontier.release(T0 + HOUR)
+        assert (again.server, again.kind, again.attempt) == ("a.example", "robots", 2)
+        rig.frontier.confirm(answer(again, "not-modified"), T0 + HOUR)
+        rig.frontier.discover([links("b.example", "/private/2", "/2")], T0 + HOUR)
+        (old,) = rig.frontier.release(T0 + HOUR)
+        assert (old.server, old.kind) == ("b.example", "robots")
+        rig.frontier.confirm(answer(old, "not-modified"), T0 + HOUR)
+        (pages,) = rig.frontier.release(T0 + HOUR)
+        assert paths_of(pages) == ["/2"]
+        assert rig.counters["dropped_robots-unreachable"] == 2, "as after any attempts in vain"
 
 
 def test_the_last_good_copy_holds_while_the_file_cannot_be_had() -> None:
@@ -144,3 +201,16 @@ def test_a_thousand_refused_urls_hold_up_no_other_server() -> None:
         rig.frontier.confirm(rules(order, "rules", PRIVATE), T0)
         rig.frontier.discover([links("b.example", "/", depth=1)], T0)
         assert [order.server for order in rig.frontier.release(T0)] == ["b.example"]
+
+
+def test_rules_stay_parsed_as_far_as_their_texts_are_few_and_short() -> None:
+    with Rig(configure(**OBEY, fetch={"orders_in_flight": 1000})) as rig:
+        rig.frontier.books.robots.most_bytes = 10_000
+        rig.frontier.discover([links(f"s{number}.example", "/1", "/private") for number in range(100)], T0)
+        for number, order in enumerate(rig.frontier.release(T0)):
+            # A few have more than all of them may have together.
+            text = PRIVATE + f"disallow: /{'x' * (20_000 if number % 10 == 0 else 1000)}\n"
+            rig.frontier.confirm(rules(order, "rules", text), T0)
+        orders = rig.frontier.release(T0)
+        assert [paths_of(order) for order in orders] == [["/1"]] * 100
+        assert 1 <= len(rig.frontier.books.robots) <= 10

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Literal
+
+import pytest
 
 from gregor.stage.contract import Received
 from gregor.transport.port import Assignment, Position, Record
@@ -57,7 +59,8 @@ def _record(topic: str, partition: int) -> Record:
 def stage(owned: tuple[int, ...] = (0, 1), **sections: dict[str, Any]) -> Iterator[Stage]:
     with ExitStack() as stack:
         rigs = {partition: stack.enter_context(Rig()) for partition in owned}
-        made = FrontierStage(configure(partitions={"partitions": 2}, **sections), PLACEMENT)
+        config = configure(**{**sections, "partitions": {"partitions": 2, **sections.get("partitions", {})}})
+        made = FrontierStage(config, HashPlacement(4096, 2, config.partitions.partition_by))
         for partition, rig in rigs.items():
             made.assigned(
                 partition, Assignment(positions={"discovered": Position(0)}, ends={}, state=rig.replica.reader)
@@ -80,6 +83,16 @@ def test_partitions_share_what_the_process_may_hold_of_known_urls() -> None:
         assert held() == [24] * 2
         one.stage.revoked(frozenset({3}))
         assert held() == [32]
+
+
+def test_partitions_share_what_the_process_may_hold_of_robots_rules() -> None:
+    def held() -> list[int]:
+        return [partition.books.robots.most_bytes >> 10 for partition in one.stage.partitions.values()]
+
+    with stage(tuple(range(9))) as one:
+        assert held() == [512] * 9
+        one.stage.revoked(frozenset(range(8)))
+        assert held() == [1024]
 
 
 def test_orders_go_to_the_partition_that_the_routing_names() -> None:
@@ -212,6 +225,29 @@ def test_refusals_are_told_once_a_checkpoint() -> None:
         }
         one.stage.committed()
         assert one.stage.prepare() == []
+
+
+@pytest.mark.parametrize("by", ["server", "domain"])
+def test_a_record_in_another_partition_than_its_servers_is_refused_and_told(by: Literal["server", "domain"]) -> None:
+    placement = HashPlacement(4096, 2, by)
+    with stage(partitions={"partition_by": by}) as one:
+        for name in ("a.example.com", "b.example.com", "example.org", "example.net"):
+            for partition in (0, 1):
+                one.stage.process([Received(_record("discovered", partition), links(name, "/1", "/2"))], T0)
+        orders = one.tick()
+        assert sorted(order.server for order in orders) == [
+            "a.example.com",
+            "b.example.com",
+            "example.net",
+            "example.org",
+        ]
+        assert (one.total("discovered"), one.total("admitted"), one.total("refused_misplaced")) == (16, 8, 8)
+        said = [decode_verdict(output.value) for output in one.stage.prepare()]
+        assert {(verdict.reason, verdict.count) for verdict in said} == {("misplaced", 2)}
+        assert {verdict.detail.partition(", ")[2] for verdict in said if verdict.server == "example.org"} == {
+            f"expected in partition {placement.partition('example.org')}"
+        }
+        one.checkpoint()
 
 
 def test_a_revoked_partition_is_forgotten_with_all_that_was_pending() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from gregor.url.canonical import Url
-from schemas.discovered import Discovered
+from schemas.codec import LARGEST_RECORD, encode
 from workers.extractor.filter.entries import Entry, Refused, new_group
 from workers.extractor.filter.repetitions import MOST_BYTES, Repetitions
 from workers.extractor.hrefs import LINK_BYTES, LONGEST, Hrefs
@@ -41,10 +41,17 @@ def test_repetitions_of_long_urls_are_reported_as_far_as_they_fit_and_the_rest_i
     size = MOST_BYTES // 16
     met = {Entry(group=GROUP, path="/" + "x" * size, near=True): 1 for _ in range(20)}
     repetitions.add(met)
-    (record,) = repetitions.flush(1)
-    assert isinstance(record, Discovered)
-    assert len(record.paths) == 16
+    records = list(repetitions.flush(1))
+    assert all(len(encode(record)) <= LARGEST_RECORD for record in records)
+    assert sum(len(record.paths) for record in records) == sum(len(record.counts) for record in records) == 16
     assert repetitions.lost == 4
+
+
+def test_the_repetitions_of_a_server_are_one_record_unless_they_are_long() -> None:
+    repetitions = Repetitions(10.0, 10_000, lambda server: 1)
+    repetitions.add({Entry(group=GROUP, path=f"/{number}", near=True): number for number in range(1, 1000)})
+    (record,) = repetitions.flush(1)
+    assert (len(record.paths), record.paths[0], record.counts[0]) == (999, "/999", 999)
 
 
 def test_servers_that_name_sitemaps_are_bounded_altogether() -> None:

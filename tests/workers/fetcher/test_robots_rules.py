@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
+from schemas.codec import LARGEST_RECORD, encode
 from schemas.fetched import RobotsRules
 from workers.fetcher.port import Exchange
 from workers.fetcher.robots import LONGEST_DELAY_MS, MOST_SITEMAPS, rules_of, verdict_of
@@ -46,6 +47,16 @@ def test_sitemaps_are_bounded() -> None:
 
 def test_the_last_line_of_a_cut_file_is_left_out() -> None:
     assert parse("User-agent: *\nDisallow: /a\nDisallow: /", cut=True).text == "user-agent: *\ndisallow: /a\n"
+
+
+def test_rules_that_grow_by_quoting_are_kept_as_far_as_two_of_them_fit_into_a_record() -> None:
+    grows = b"".join(b"Disallow: /%d%b\n" % (number, b"\xff" * 2000) for number in range(250))
+    rules = rules_of(b"User-agent: *\nDisallow: /private\n" + grows, False, "gregor", "https", 0)
+    assert len(rules.text) > 1024 * 1024
+    assert 2 * len(encode(rules)) < LARGEST_RECORD
+    kept = Protego.parse(rules.text)
+    assert not kept.can_fetch("https://example.org/private", "gregor")
+    assert kept.can_fetch("https://example.org/open", "gregor")
 
 
 PATHS = st.text("ab/*$%2e?=&#. ü", min_size=0, max_size=12)

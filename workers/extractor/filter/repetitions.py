@@ -1,6 +1,6 @@
 """How often known URLs were met: gathered here, and sent to the frontier as one record for each server now and then."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from schemas.discovered import Discovered
@@ -10,6 +10,8 @@ MOST_GATHERED: Final = 100_000
 """URLs between two reports; counts of further ones are added up in ``lost``."""
 MOST_BYTES: Final = 16 * 1024 * 1024
 """The same for their texts."""
+RECORD_BYTES: Final = 512 * 1024
+"""Texts after which a report goes on in another record."""
 
 
 class Repetitions:
@@ -48,7 +50,7 @@ class Repetitions:
         return self._last_ms + self._interval_ms if self._gathered and not self._reported else None
 
     def report(self, now_ms: int) -> Iterator[Discovered]:
-        """When it is time: one record for each server and scheme, of its most repeated URLs."""
+        """When it is time: a record for each server and scheme, of its most repeated URLs."""
         if not self._last_ms:
             self._last_ms = now_ms
         due = self.next_due_ms()
@@ -71,16 +73,17 @@ class Repetitions:
             found.sort(key=lambda one: -one[0])
             chosen = found[: self._urls_per_server]
             self._left_out += sum(times for times, _ in found[self._urls_per_server :])
-            yield Discovered(
-                server=server,
-                paths=tuple(entry.path for _, entry in chosen),
-                scheme="http" if scheme == "http" else "https",
-                kind="repetition",
-                counts=tuple(times for times, _ in chosen),
-                # The first discovery fixes the depth, and this one must not seem to come from nearer.
-                depth=deepest,
-                found_ms=now_ms,
-            )
+            for piece in _pieces(chosen):
+                yield Discovered(
+                    server=server,
+                    paths=tuple(entry.path for _, entry in piece),
+                    scheme="http" if scheme == "http" else "https",
+                    kind="repetition",
+                    counts=tuple(times for times, _ in piece),
+                    # The first discovery fixes the depth, and this one must not seem to come from nearer.
+                    depth=deepest,
+                    found_ms=now_ms,
+                )
 
     def committed(self) -> None:
         self.lost += self._left_out
@@ -91,3 +94,14 @@ class Repetitions:
             self._bytes += len(entry.path) if entry not in self._gathered else 0
             self._gathered[entry] = self._gathered.get(entry, 0) + times
         self._reported, self._left_out = {}, 0
+
+
+def _pieces(chosen: Sequence[tuple[int, Entry]]) -> Iterator[Sequence[tuple[int, Entry]]]:
+    """Few enough for one record."""
+    begin = size = 0
+    for at, (_, entry) in enumerate(chosen):
+        if size > RECORD_BYTES:
+            yield chosen[begin:at]
+            begin, size = at, 0
+        size += len(entry.path)
+    yield chosen[begin:]
