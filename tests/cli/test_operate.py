@@ -205,6 +205,14 @@ def test_a_crawl_that_nobody_runs_is_told_at_once(gregor: Commands, folder: Path
     assert not gregor.json("status", folder)["crawl_paused"]
 
 
+def test_a_resume_is_not_thrown_away_while_a_pause_waits_in_the_mailbox(gregor: Commands, folder: Path) -> None:
+    for command, opposite in (("resume", True), ("pause", False)):
+        mailbox.post(folder, Pause(paused=opposite, by="me"))
+        assert gregor(command, "--folder", folder).startswith(f"{command} the whole crawl: ")
+        assert mailbox.waiting(folder) == []
+        assert gregor.json("status", folder)["crawl_paused"] is not opposite
+
+
 def test_watching_tells_one_look_after_the_other_until_it_is_interrupted(folder: Path) -> None:
     command = [sys.executable, "-m", "gregor", "status", str(folder), "--watch", "--every", "0.2", "--json"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watching:

@@ -74,6 +74,10 @@ class Access(Protocol):
         """Processes in a stage's group; None: cannot be told."""
         ...
 
+    def has_mail(self) -> bool:
+        """Whether commands wait to be carried out: what the reader shows may be about to change."""
+        ...
+
     def send(self, command: Command) -> str:
         """Carry a command out, or have it carried out; says what came of it."""
         ...
@@ -112,6 +116,9 @@ class FolderAccess:
 
     def members(self, stage: str) -> int | None:
         return None
+
+    def has_mail(self) -> bool:
+        return bool(mailbox.waiting(self.folder))
 
     def send(self, command: Command) -> str:
         return send_to_folder(self.folder, command)
@@ -152,6 +159,9 @@ class KafkaAccess:
 
     def members(self, stage: str) -> int | None:
         return self._transport.members(stage)
+
+    def has_mail(self) -> bool:
+        return False
 
     def send(self, command: Command) -> str:
         return carry_out(command, self._transport)
