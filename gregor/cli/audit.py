@@ -33,7 +33,12 @@ from gregor.pipeline.stages import archive_folder
     show_default=True,
     help="By how much the clocks of fetchers may differ.",
 )
-@click.option("--temporary", type=click.Path(path_type=Path), metavar="DIR", help="Folder for what memory cannot hold.")
+@click.option(
+    "--temporary",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Folder for what memory cannot hold.",
+)
 @json_option
 @pass_settings
 def audit_command(

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from gregor.cli.numbers import Finite
 from gregor.cli.settings import Settings, pass_settings
 from gregor.cli.status import table
 from gregor.cli.target import bootstrap_option, folder_option, json_option, now_ms, opened
@@ -23,7 +24,7 @@ HOUR_MS = 3_600_000
 @click.option("--topic", "topics", multiple=True, metavar="TOPIC", help=f"Only these: {', '.join(TRIMMABLE)}.")
 @click.option(
     "--keep-hours",
-    type=click.FloatRange(0),
+    type=Finite(0, 876_000),
     default=168.0,
     show_default=True,
     help="Keep what is younger, for replays and `gregor explain`.",

@@ -9,6 +9,7 @@ import msgspec
 import pandas
 import pytest
 
+from gregor import cli
 from gregor.archive.items import items_of, joined, kind_of, write_jsonl, write_parquet
 from gregor.archive.reader import open_archive
 from gregor.archive.rearchive import rearchive
@@ -156,6 +157,51 @@ def test_items_as_jsonl_and_as_tables_of_their_rules(museum: Museum, tmp_path: P
     assert fields[2]["deep"] == '{"a":1}'
     query = f"select max(fields.price) from '{tmp_path / 'items'}/shop.parquet'"
     assert duckdb.connect().execute(query).fetchall() == [(3.0,)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (
+            ["export", "archive", "--output", "nowhere/x.jsonl"],
+            3,
+            "expected a folder for x.jsonl, found none: nowhere; ",
+        ),
+        (["export", "archive", "--output", "folder"], 3, "expected a file, or none yet, found a folder: folder; "),
+        (["export", "archive", "--as", "text", "--output", "file"], 3, "expected a folder, or none yet, found a file"),
+        (
+            ["export", "archive", "--as", "body", "--output", "file/x"],
+            2,
+            "expected a place that can be used, found file/x",
+        ),
+        (["items", "nowhere/x", "--folder", "log"], 3, "expected a folder for x, found none: nowhere; make it"),
+        (["items", "folder", "--folder", "log"], 3, "expected a file, or none yet, found a folder: folder; "),
+        (["items", "file", "--as", "parquet", "--folder", "log"], 3, "expected a folder, or none yet, found a file"),
+        (["rearchive", "file", "--folder", "log"], 3, "expected a folder, or none yet, found a file: file; "),
+        (["rearchive", "folder", "--folder", "log"], 3, "expected an empty folder, or none, found files in folder; "),
+    ],
+)
+def test_a_place_that_cannot_be_meant_is_one_line_and_nothing_is_written(
+    archive: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    said: str,
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "thesis.txt").touch()
+    (tmp_path / "file").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.glob("*"))
+    assert cli.run([str(archive) if one == "archive" else one for one in arguments]) == code
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"gregor: {said}")
+    assert told.err.count("\n") == 1
+    assert sorted(tmp_path.glob("*")) == before
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

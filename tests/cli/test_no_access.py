@@ -87,6 +87,11 @@ def test_a_crawl_that_belongs_to_somebody_else_is_not_called_corrupt(
         refused(home, again(site), "Permission denied")
 
 
+def test_a_crawl_that_may_not_be_looked_at_is_named(home: Path) -> None:
+    with mode(home / "docs" / "state", 0o000):
+        refused(home, ("status", "docs"), "docs/state/folder.json: Permission denied")
+
+
 @pytest.mark.parametrize("bits", [0o000, 0o500])
 def test_a_place_that_may_not_be_written_to_is_named(tmp_path: Path, bits: int) -> None:
     (tmp_path / "gregor-crawl").mkdir()

@@ -252,6 +252,24 @@ def test_watching_tells_one_look_after_the_other_until_it_is_interrupted(folder:
             "gregor: letter 1 cannot be put back: the record had no value",
         ),
         (["trim", "--topic", "control", "--folder", "crawl"], 3, "gregor: expected topics among discovered, "),
+        (
+            ["trim", "--keep-hours", "nan", "--folder", "crawl"],
+            3,
+            "gregor: Invalid value for '--keep-hours': nan is not",
+        ),
+        (
+            ["trim", "--keep-hours", "inf", "--folder", "crawl"],
+            3,
+            "gregor: Invalid value for '--keep-hours': inf is not",
+        ),
+        (["status", "crawl", "--watch", "--every", "nan"], 3, "gregor: Invalid value for '--every': nan is not"),
+        (["status", "crawl", "--watch", "--every", "1e300"], 3, "gregor: Invalid value for '--every': 1e+300 is not"),
+        (["stop", "--wait", "inf"], 3, "gregor: Invalid value for '--wait': inf is not a finite number"),
+        (
+            ["audit", "crawl", "--temporary", "nowhere"],
+            3,
+            "gregor: Invalid value for '--temporary': Directory 'nowhere'",
+        ),
         (["status", "--bootstrap", "nonsense"], 3, "gregor: flag --bootstrap: kafka.bootstrap"),
     ],
 )
