@@ -54,6 +54,7 @@ def export(
         else:
             with whole_file(output) as file:
                 count = export_lines(pages, file)
+                _require_some(count, archive)
     elif output is not None:
         require_empty(output)
         count = export_bodies(pages, output) if form == "body" else export_texts(pages, output)
@@ -62,7 +63,11 @@ def export(
         for page in pages:
             sys.stdout.buffer.write(page.body if form == "body" else text_of(page).encode("utf-8", "replace") + b"\n")
             count += 1
-    if not count:
-        raise CheckFailed(f"no page of {archive} was chosen; --all takes errors and redirects too")
+    _require_some(count, archive)
     if output is not None:
         click.echo(f"{count:,} pages in {output}" + (f", listed in {output / LIST}" if form != "jsonl" else ""))
+
+
+def _require_some(count: int, archive: Path) -> None:
+    if not count:
+        raise CheckFailed(f"no page of {archive} was chosen; --all takes errors and redirects too")

@@ -1,5 +1,7 @@
 """Taking pages, items and whole archives out again."""
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 from gregor import cli
 from gregor.archive.items import items_of, joined, kind_of, write_jsonl, write_parquet
+from gregor.archive.places import whole_file
 from gregor.archive.reader import open_archive
 from gregor.archive.rearchive import rearchive
 from gregor.errors import UsageError
@@ -98,6 +101,44 @@ def test_a_choice_of_nothing_is_told_in_a_line(archive: Path, tmp_path: Path) ->
     assert code == 1
     assert printed.count("\n") == 1
     assert "no page of" in printed
+
+
+def test_an_earlier_export_stays_until_there_is_a_whole_one(archive: Path, tmp_path: Path) -> None:
+    output = tmp_path / "pages.jsonl"
+    assert run(tmp_path, "export", archive, "--output", output)[0] == 0
+    earlier = output.read_bytes()
+    assert earlier.count(b"\n") == 7
+    assert run(tmp_path, "export", archive, "http://nowhere.test/", "--output", output)[0] == 1
+    assert output.read_bytes() == earlier
+    for file in archive.glob("*.warc.gz"):
+        # Some pages can be read, then no more.
+        os.truncate(file, file.stat().st_size // 2)
+    assert run(tmp_path, "export", archive, "--output", output)[0] != 0
+    assert output.read_bytes() == earlier
+    assert not list(tmp_path.glob("*.new"))
+
+
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")])
+def test_a_file_whose_writing_was_stopped_leaves_the_one_before(tmp_path: Path, stopped: BaseException) -> None:
+    def items() -> Iterator[Item]:
+        yield Item(url="http://example.com/", rule="shop", fields={}, lease="0-1", number=1, fetched_ms=1)
+        raise stopped
+
+    (tmp_path / "items.jsonl").write_text("before")
+    with pytest.raises(type(stopped)):
+        write_jsonl(items, tmp_path / "items.jsonl")
+    assert os.listdir(tmp_path) == ["items.jsonl"]
+    assert (tmp_path / "items.jsonl").read_text() == "before"
+
+
+def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with whole_file(tmp_path / "pipe") as file:
+        file.write(b"a line")
+    assert os.read(reader, 100) == b"a line"
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_an_archive_is_made_again_from_the_log(museum: Museum, archive: Path, tmp_path: Path) -> None:
