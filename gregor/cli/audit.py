@@ -21,11 +21,16 @@ from gregor.pipeline.stages import archive_folder
 @bootstrap_option
 @click.option(
     "--state",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
     help="Folder of a frontier worker, whose state is compared too. [state.folder]",
 )
-@click.option("--archive", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the WARC files.")
+@click.option(
+    "--archive",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Folder of the WARC files.",
+)
 @click.option(
     "--tolerance-ms",
     type=click.IntRange(min=0),

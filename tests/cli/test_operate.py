@@ -270,6 +270,12 @@ def test_watching_tells_one_look_after_the_other_until_it_is_interrupted(folder:
             3,
             "gregor: Invalid value for '--temporary': Directory 'nowhere'",
         ),
+        (
+            ["audit", "crawl", "--archive", "nowhere"],
+            3,
+            "gregor: Invalid value for '--archive': Directory 'nowhere' does",
+        ),
+        (["audit", "crawl", "--state", "nowhere"], 3, "gregor: Invalid value for '--state': Directory 'nowhere' does"),
         (["status", "--bootstrap", "nonsense"], 3, "gregor: flag --bootstrap: kafka.bootstrap"),
     ],
 )
