@@ -173,6 +173,17 @@ def test_trim_says_what_would_go_and_then_lets_it_go(gregor: Commands, folder: P
         assert transport.ends("discovered")[0] == (10, 10)
 
 
+def test_trim_says_when_it_takes_something_from_the_report(gregor: Commands, folder: Path) -> None:
+    arguments = ("trim", "--folder", folder, "--keep-hours", "0")
+    assert "The report is folded" not in gregor(*arguments)
+    with embedded(folder) as transport:
+        transport.append([Output("fetched", 0, b"", b"{}")])
+        pass_all(transport, "frontier")
+    told = "The report is folded from fetched and verdicts: one that is made afterwards tells of the rest alone.\n"
+    assert gregor(*arguments, "--dry-run").endswith(told)
+    assert gregor(*arguments).endswith(told)
+
+
 def test_pages_wait_for_the_archiver_unless_there_is_none(gregor: Commands, tmp_path: Path) -> None:
     folder = tmp_path / "pages"
     with embedded(folder) as transport:
