@@ -7,6 +7,7 @@
      +-- BrokerUnreachable         2   no broker answered within kafka.give_up_after_s
      +-- TopologyError             2   a topic is missing or has another partition count
      +-- NoRoom                    2   a disk is full
+     +-- NoAccess                  2   the system does not let us use a file or folder
      +-- StateError                4
      |    +-- FolderInUse          4   another process holds the state folder
      |    +-- ForeignState         4   state of another crawl or cluster, or ahead of the changelog
@@ -102,6 +103,36 @@ def no_room(where: object, error: Exception) -> NoRoom | None:
     if not any(os.strerror(number) in str(error) for number in (errno.ENOSPC, errno.EDQUOT)):
         return None
     return NoRoom(f"expected room for {where}, found none: {error}")
+
+
+class NoAccess(GregorError):
+    """A file or folder that the system does not let us use: not ours, read-only, on a disk that is ill. What is in it may be well."""
+
+    default_exit_code = EXIT_ENVIRONMENT
+    default_remedy = "run as a user who may use it, or name another place"
+
+
+_NO_ACCESS: Final[dict[int, str | None]] = {
+    errno.EACCES: None,
+    errno.EPERM: None,
+    errno.EROFS: "name a place that can be written to",
+    errno.EMFILE: "allow this process more open files (ulimit -n)",
+    errno.ENFILE: "let other processes close some files",
+    errno.EIO: "see to its disk",
+}
+"""Number of an error that says nothing about what a file holds, to what helps; None: what helps in general."""
+
+
+def no_access(where: object, error: Exception) -> NoAccess | None:
+    """What it is called when the system refuses a file; None: the error is about something else. The words of RocksDB count, as above."""
+    found = f"{where}: {error}"
+    named = isinstance(error, OSError) and error.filename is not None
+    if isinstance(error, OSError) and named:
+        found = f"{error.filename}: {error.strerror}"
+    for number, remedy in _NO_ACCESS.items():
+        if os.strerror(number) in found:
+            return NoAccess(f"expected a place that this user can read and write, found {found}", remedy=remedy)
+    return NoAccess(f"expected a place that can be used, found {found}", remedy="name another") if named else None
 
 
 class StateError(GregorError):

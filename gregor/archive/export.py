@@ -1,7 +1,7 @@
 """Pages out of an archive for people who do not want to know WARC: bodies, text, or a line of JSON each.
 
 Files are numbered, with an ending by media type. Which URL a file is of stands in ``pages.jsonl`` beside them: a URL comes from a
-stranger and names no file.
+stranger and names no file. That list appears last: a folder without it is not all of the export.
 """
 
 import mimetypes
@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from gregor.archive.content import content_of, text_of
 from gregor.archive.page import Page
+from gregor.archive.places import whole_file
 
 LIST: Final = "pages.jsonl"
 
@@ -80,7 +81,7 @@ def export_texts(pages: Iterable[Page], folder: Path) -> int:
 def _files(contents: Iterator[tuple[Page, bytes, str]], folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
-    with (folder / LIST).open("wb") as listed:
+    with whole_file(folder / LIST) as listed:
         for count, (page, data, ending) in enumerate(contents, 1):
             name = f"{count:08}{ending}"
             (folder / name).write_bytes(data)

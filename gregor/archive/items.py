@@ -9,6 +9,7 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from gregor.archive.parquet import GROUP, pyarrow
+from gregor.archive.places import require_folder, whole_file
 from gregor.transport.port import LogReader
 from schemas.codec import Undecodable, encode
 from schemas.items import Item, decode_item
@@ -30,12 +31,10 @@ def items_of(log: LogReader) -> Iterator[Item]:
 def write_jsonl(read: Callable[[], Iterator[Item]], path: Path) -> int:
     """One line an item; how many there were."""
     count = 0
-    new = path.with_name(f"{path.name}.new")
-    with new.open("wb") as file:
+    with whole_file(path) as file:
         for item in read():
             file.write(encode(item) + b"\n")
             count += 1
-    new.replace(path)
     return count
 
 
@@ -44,6 +43,7 @@ def write_parquet(read: Callable[[], Iterator[Item]], folder: Path) -> int:
 
     The items are read twice, for the types and for the values; an item that has come since and does not fit has them in ``json`` alone.
     """
+    require_folder(folder)
     arrow = pyarrow()
     kinds: dict[str, dict[str, set[Kind]]] = {}
     for item in read():

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from gregor.archive.places import require_empty
 from gregor.config import Config
 from gregor.errors import UsageError
 from gregor.stage.contract import NotNow
@@ -34,8 +35,7 @@ class Rearchived(Struct, frozen=True):
 
 def rearchive(log: LogReader, config: Config, starts: Mapping[int, int], folder: Path) -> Rearchived:
     """``starts`` gives the first offset of each partition that is wanted; an offset that is gone begins with the first that is not."""
-    if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"expected an empty folder, or none, found files in {folder}; name another")
+    require_empty(folder)
     disk, manifest = Disk(folder), Manifest(folder, MEMBER)
     maker = maker_of(config, MEMBER)
     pages = unreadable = 0

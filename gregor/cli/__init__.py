@@ -11,10 +11,12 @@ from gregor.cli.frame import cli
 from gregor.errors import (
     EXIT_BROKEN_PIPE,
     EXIT_BUG,
+    EXIT_ENVIRONMENT,
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
     GregorError,
+    no_access,
     no_room,
 )
 
@@ -31,6 +33,10 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def run(args: list[str]) -> int:
     """The exit code of one command; whatever it had to say has been said."""
+    if sys.stdout is None:
+        # The next file that is opened would take its place, and be written to by whoever means the output.
+        _say("expected somewhere to write to, found standard output closed; send it to a file or to /dev/null")
+        return EXIT_ENVIRONMENT
     if "_GREGOR_COMPLETE" in os.environ:
         cli.main(args, prog_name="gregor")
     try:
@@ -51,15 +57,15 @@ def run(args: list[str]) -> int:
         _say(str(error))
         return error.exit_code
     except Exception as error:
-        full = no_room("what is written", error)
-        if full is None:
+        known = no_room("what is written", error) or _refused(error)
+        if known is None:
             sys.excepthook(*sys.exc_info())
             _say(
                 "this is a bug in gregor: please report it to the project with the lines above and the command you ran"
             )
             return EXIT_BUG
-        _say(str(full))
-        return full.exit_code
+        _say(str(known))
+        return known.exit_code
 
 
 def _run(args: list[str]) -> int:
@@ -74,6 +80,11 @@ def _run(args: list[str]) -> int:
         return end.exit_code
     sys.stdout.flush()
     return EXIT_OK
+
+
+def _refused(error: Exception) -> GregorError | None:
+    """What the system said of a file by its name is about this user's machine."""
+    return no_access("", error) if isinstance(error, OSError) and error.filename is not None else None
 
 
 def _say(line: str) -> None:

@@ -21,11 +21,16 @@ from gregor.pipeline.stages import archive_folder
 @bootstrap_option
 @click.option(
     "--state",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
     help="Folder of a frontier worker, whose state is compared too. [state.folder]",
 )
-@click.option("--archive", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the WARC files.")
+@click.option(
+    "--archive",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Folder of the WARC files.",
+)
 @click.option(
     "--tolerance-ms",
     type=click.IntRange(min=0),
@@ -33,7 +38,12 @@ from gregor.pipeline.stages import archive_folder
     show_default=True,
     help="By how much the clocks of fetchers may differ.",
 )
-@click.option("--temporary", type=click.Path(path_type=Path), metavar="DIR", help="Folder for what memory cannot hold.")
+@click.option(
+    "--temporary",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Folder for what memory cannot hold.",
+)
 @json_option
 @pass_settings
 def audit_command(

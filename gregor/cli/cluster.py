@@ -36,6 +36,7 @@ from gregor.demo.museum import SETTINGS, Museum
 from gregor.demo.server import serve
 from gregor.errors import EXIT_INTERRUPTED, ConfigError, UsageError
 from gregor.pipeline.local.cluster import CONFIG, LOGS, METRICS, LocalCluster, Plan
+from gregor.pipeline.local.hold import LOCK, held
 from gregor.pipeline.progress import is_done
 from workers.fetcher.contact import require_contact
 
@@ -104,7 +105,7 @@ def cluster(settings: Settings, /, urls: tuple[str, ...], output: Path | None, d
 def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path | None, chosen: dict[str, Any]) -> None:
     if output is None:
         output = Path(DEMO_OUTPUT)
-        _remove_last_demo(output)
+        remove_last_demo(output)
     with serve(Museum()) as server:
         for key, value in SETTINGS.items():
             flags[key] = flags.get(key) or Flag(value, "--demo")
@@ -121,14 +122,20 @@ def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path 
             )
 
 
-def _remove_last_demo(output: Path) -> None:
-    """The site answers at another port each time: what is left of the last time is of no use. Nobody else's folder is touched."""
+def remove_last_demo(output: Path) -> None:
+    """The site answers at another port each time: what is left of the last time is of no use. Nobody else's folder is touched, nor that
+    of a demo that runs."""
     try:
         last = from_toml((output / CONFIG).read_text())
     except (OSError, ConfigError):
         return
     if last.crawl.name == DEMO_NAME:
-        shutil.rmtree(output)
+        with held(output):
+            for entry in output.iterdir():
+                if entry.is_dir():
+                    shutil.rmtree(entry)
+                elif entry.name != LOCK:
+                    entry.unlink()
 
 
 def _run(config: Config, output: Path, chosen: dict[str, Any], after_stop: str) -> None:

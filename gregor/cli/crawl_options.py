@@ -62,7 +62,7 @@ def output_of(whose: str, default: str) -> Callable[[Command], Command]:
     return click.option(
         "--output",
         "-o",
-        type=click.Path(path_type=Path),
+        type=click.Path(path_type=Path, readable=False),
         help=f"Folder of the {whose} and its results; the same folder goes on later. [{default}]",
     )
 

@@ -14,7 +14,8 @@ from gregor.archive.reader import open_archive
 from gregor.config import Config
 from gregor.errors import EXIT_CHECK_FAILED
 from gregor.pipeline.stages import archive_folder
-from gregor.report.make import REPORT, make_report
+from gregor.report.make import REPORT, SUMMARY, make_report
+from gregor.report.previous import caveat
 from gregor.report.summary import Summary
 from gregor.stage.loop import now_ms
 from gregor.transport.port import LogReader
@@ -89,6 +90,8 @@ def _tell_people(summary: Summary, config: Config, output: Path) -> None:
         click.echo(f"Not fetched: {shown}.")
     click.echo(f"{links.new:,} new URLs found.")
     click.echo(f"Report: {output / REPORT}")
+    if partial := caveat(output / SUMMARY, output / REPORT, summary):
+        click.echo(partial)
     if config.archive.enabled:
         place = archive_folder(config, output)
         click.echo(

@@ -9,8 +9,9 @@ import click
 from gregor.archive.choice import choice
 from gregor.archive.content import text_of
 from gregor.archive.export import LIST, export_bodies, export_lines, export_texts
+from gregor.archive.places import require_empty, whole_file
 from gregor.archive.reader import open_archive
-from gregor.errors import CheckFailed, UsageError
+from gregor.errors import CheckFailed
 
 
 @click.command(short_help="Take pages out of an archive: bodies, text or JSONL.")
@@ -51,18 +52,22 @@ def export(
         if output is None:
             count = export_lines(pages, sys.stdout.buffer)
         else:
-            with output.open("wb") as file:
+            with whole_file(output) as file:
                 count = export_lines(pages, file)
+                _require_some(count, archive)
     elif output is not None:
-        if output.exists() and any(output.iterdir()):
-            raise UsageError(f"expected an empty folder, or none, found files in {output}; name another")
+        require_empty(output)
         count = export_bodies(pages, output) if form == "body" else export_texts(pages, output)
     else:
         count = 0
         for page in pages:
             sys.stdout.buffer.write(page.body if form == "body" else text_of(page).encode("utf-8", "replace") + b"\n")
             count += 1
-    if not count:
-        raise CheckFailed(f"no page of {archive} was chosen; --all takes errors and redirects too")
+    _require_some(count, archive)
     if output is not None:
         click.echo(f"{count:,} pages in {output}" + (f", listed in {output / LIST}" if form != "jsonl" else ""))
+
+
+def _require_some(count: int, archive: Path) -> None:
+    if not count:
+        raise CheckFailed(f"no page of {archive} was chosen; --all takes errors and redirects too")

@@ -54,8 +54,11 @@ def _tell(settings: Settings, given: str | None, folder: Path | None, bootstrap:
     server = server_named(given) if given is not None else ""
     what = server or "the whole crawl"
     with opened(settings, folder, bootstrap) as access:
+        # In this order: a command that is carried out in between is seen in one of the two.
+        mail = access.has_mail()
+        access.catch_up()
         known = held(access.reader)
-        if (server in known.servers if server else known.crawl is not None) is paused:
+        if not mail and (server in known.servers if server else known.crawl is not None) is paused:
             click.echo(f"{what} is {'paused' if paused else 'not paused'} already")
             return
         said = access.send(Pause(paused=paused, server=server, by=_user(), since_ms=now_ms()))

@@ -6,6 +6,7 @@ import click
 
 from gregor.pipeline.operate.access import FolderAccess
 from gregor.report.make import REPORT, SUMMARY, make_report
+from gregor.report.previous import caveat
 from gregor.stage.loop import now_ms
 
 
@@ -14,6 +15,9 @@ from gregor.stage.loop import now_ms
 @click.option("--output", type=click.Path(path_type=Path), help="Folder for both files. Without: DIR.")
 def report(folder: Path, output: Path | None) -> None:
     """Write summary.json and report.html into DIR, the folder of a crawl; the crawl may be running.
+
+    They are folded from the log. After `gregor trim` they tell of what is left in it alone; the last that told of all are then kept as
+    summary-complete.json and report-complete.html.
 
     \b
     Examples:
@@ -29,3 +33,5 @@ def report(folder: Path, output: Path | None) -> None:
     fetched, servers = summary.urls.fetched, summary.server_count
     click.echo(f"{fetched:,} URLs fetched by {summary.requests:,} requests. Servers: {servers:,}.")
     click.echo(f"For people: {place / REPORT}. For programs: {place / SUMMARY}.")
+    if partial := caveat(place / SUMMARY, place / REPORT, summary):
+        click.echo(partial)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from gregor.cli.numbers import Finite
 from gregor.cli.settings import Settings, pass_settings
 from gregor.cli.target import bootstrap_option, folder_option, json_option, now_ms, opened
 from gregor.errors import UsageError
@@ -34,7 +35,7 @@ CLEAR = "\033[H\033[J"
 @click.option(
     "--every",
     metavar="SECONDS",
-    type=click.FloatRange(min=0.2),
+    type=Finite(0.2, 86_400),
     default=2.0,
     show_default=True,
     help="Between two looks of --watch.",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from gregor.cli.numbers import Finite
 from gregor.cli.settings import Settings, pass_settings
 from gregor.cli.target import bootstrap_option, now_ms
 from gregor.config import Flag
@@ -24,7 +25,7 @@ from schemas.control import STOP_KEY, Stop
 @click.option(
     "--wait",
     metavar="SECONDS",
-    type=click.FloatRange(min=0),
+    type=Finite(0),
     default=60.0,
     show_default=True,
     help="For all to have left; 0: do not wait.",

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from gregor.cli.numbers import Finite
 from gregor.cli.settings import Settings, pass_settings
 from gregor.cli.status import table
 from gregor.cli.target import bootstrap_option, folder_option, json_option, now_ms, opened
@@ -13,6 +14,7 @@ from gregor.pipeline.operate.pauses import held
 from gregor.pipeline.operate.remembered import recall
 from gregor.pipeline.operate.trimming import TRIMMABLE, TopicPlan, places, plan, readers_of
 from gregor.pipeline.stages import ROLES
+from gregor.report.make import FOLDED
 
 HOUR_MS = 3_600_000
 
@@ -23,7 +25,7 @@ HOUR_MS = 3_600_000
 @click.option("--topic", "topics", multiple=True, metavar="TOPIC", help=f"Only these: {', '.join(TRIMMABLE)}.")
 @click.option(
     "--keep-hours",
-    type=click.FloatRange(0),
+    type=Finite(0, 876_000),
     default=168.0,
     show_default=True,
     help="Keep what is younger, for replays and `gregor explain`.",
@@ -48,8 +50,8 @@ def trim(
 ) -> None:
     """Delete from the crawl's topics what every reader has passed and what is older than --keep-hours.
 
-    The crawl needs none of it to go on, also after a crash. What goes is lost to `gregor explain` and to replays. Never touched: the
-    changelog, control, archive, items and dead letters.
+    The crawl needs none of it to go on, also after a crash. What goes is lost to `gregor explain` and to replays, and what goes of
+    fetched and verdicts to `gregor report`. Never touched: the changelog, control, archive, items and dead letters.
 
     \b
     Examples:
@@ -72,6 +74,10 @@ def trim(
         return
     click.echo("\n".join(table([("topic", "to go", "about MiB", "stays", "held back by"), *map(_row, plans)])))
     click.echo(said)
+    if any(one.records for one in plans if one.topic in FOLDED):
+        click.echo(
+            f"The report is folded from {' and '.join(FOLDED)}: one that is made afterwards tells of the rest alone."
+        )
 
 
 def _row(one: TopicPlan) -> tuple[str, str, str, str, str]:

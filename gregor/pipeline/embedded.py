@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from gregor.config import Config
 from gregor.config.sections import MIB
-from gregor.errors import FolderInUse, ForeignState, UsageError
+from gregor.errors import FolderInUse, ForeignState, UsageError, no_access
 from gregor.pipeline.allocator import be_frugal
 from gregor.pipeline.children import Child
 from gregor.pipeline.cpu import cpu_by_thread, cpu_of_children
@@ -217,6 +217,8 @@ def _require_ours(folder: Path) -> None:
         return
     except NotADirectoryError as error:
         raise UsageError(f"expected a folder for the crawl, found a file: {folder}") from error
+    except OSError as error:
+        raise no_access(folder, error) or error from error
     if entries and LOG not in entries:
         raise ForeignState(
             f"expected an empty folder or that of a crawl, found other files in {folder}", remedy="name another"

@@ -10,6 +10,7 @@ from gregor.errors import EXIT_ENVIRONMENT, GregorError
 from gregor.pipeline.operate.parts import stages_of
 from gregor.pipeline.progress import look
 from gregor.report.page import report_html
+from gregor.report.previous import set_aside
 from gregor.report.summary import Summary, summary_of
 from gregor.transport.port import LogReader
 from gregor.views.crawl import CrawlView
@@ -18,14 +19,17 @@ from schemas.codec import Undecodable, encode
 
 SUMMARY: Final = "summary.json"
 REPORT: Final = "report.html"
-_FOLDED: Final = ("fetched", "verdicts")
+FOLDED: Final = ("fetched", "verdicts")
+"""Topics without whose records a report is not complete."""
 
 
 def make_report(output: Path, log: LogReader, crawl: str, partitions: int, now_ms: int) -> Summary:
-    """Write both files into the folder ``output``, in place of those that are there; each is there whole or not at all."""
+    """Write both files into the folder ``output``, in place of those that are there; each is there whole or not at all. Complete ones
+    are kept beside those that are not (previous.py)."""
     summary = fold_summary(log, crawl, partitions, now_ms)
     try:
         output.mkdir(parents=True, exist_ok=True)
+        set_aside(output / SUMMARY, output / REPORT, summary)
         _write(output / SUMMARY, msgspec.json.format(encode(summary), indent=2) + b"\n")
         _write(output / REPORT, report_html(summary).encode("utf-8", "replace"))
     except OSError as error:
@@ -46,7 +50,7 @@ def fold_summary(log: LogReader, crawl: str, partitions: int, now_ms: int) -> Su
 def fold_views(log: LogReader) -> CrawlView:
     """All views, from the first record that the log has to the last."""
     view = CrawlView()
-    for topic in _FOLDED:
+    for topic in FOLDED:
         for partition, (first, end) in log.ends(topic).items():
             for record in log.read(topic, partition, first, end):
                 view.record(topic, record.value)
@@ -54,7 +58,7 @@ def fold_views(log: LogReader) -> CrawlView:
 
 
 def _is_complete(log: LogReader) -> bool:
-    return all(first == 0 for topic in _FOLDED for first, _ in log.ends(topic).values())
+    return all(first == 0 for topic in FOLDED for first, _ in log.ends(topic).values())
 
 
 def _archive(log: LogReader) -> list[ArchiveFile]:

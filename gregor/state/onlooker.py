@@ -13,7 +13,7 @@ from typing import Final
 
 from rocksdict import AccessType, Rdict
 
-from gregor.errors import CorruptState
+from gregor.errors import CorruptState, no_access
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.state.store import PartitionView
 
@@ -31,7 +31,8 @@ class StoreOnlooker:
             self._db = self._open()
         except Exception as error:  # rocksdict raises bare Exception for everything
             shutil.rmtree(self._folder, ignore_errors=True)
-            raise CorruptState(f"{path} cannot be read: {error}", remedy="see whether a crawl made it") from error
+            unread = CorruptState(f"{path} cannot be read: {error}", remedy="see whether a crawl made it")
+            raise no_access(path, error) or unread from error
         self._columns = {family: self._db.get_column_family(family) for family in Rdict.list_cf(os.fspath(path))}
 
     def _open(self) -> Rdict:

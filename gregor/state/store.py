@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from msgspec import Struct
 from rocksdict import ColumnFamily, Rdict, ReadOptions, WriteBatch, WriteOptions
 
-from gregor.errors import CorruptState, FolderInUse, no_room
+from gregor.errors import CorruptState, FolderInUse, no_access, no_room
 from gregor.state.options import SharedMemory
 
 if TYPE_CHECKING:
@@ -223,4 +223,4 @@ def _explained(path: Path, error: Exception) -> Exception:
     text = str(error)
     if "lock" in text.lower() and ("held" in text or "unavailable" in text or "No locks" in text):
         return FolderInUse(f"{path} is held by another process")
-    return no_room(path, error) or CorruptState(f"{path} cannot be opened: {text}")
+    return no_room(path, error) or no_access(path, error) or CorruptState(f"{path} cannot be opened: {text}")

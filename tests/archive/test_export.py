@@ -1,5 +1,7 @@
 """Taking pages, items and whole archives out again."""
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,9 @@ import msgspec
 import pandas
 import pytest
 
+from gregor import cli
 from gregor.archive.items import items_of, joined, kind_of, write_jsonl, write_parquet
+from gregor.archive.places import whole_file
 from gregor.archive.reader import open_archive
 from gregor.archive.rearchive import rearchive
 from gregor.errors import UsageError
@@ -99,6 +103,44 @@ def test_a_choice_of_nothing_is_told_in_a_line(archive: Path, tmp_path: Path) ->
     assert "no page of" in printed
 
 
+def test_an_earlier_export_stays_until_there_is_a_whole_one(archive: Path, tmp_path: Path) -> None:
+    output = tmp_path / "pages.jsonl"
+    assert run(tmp_path, "export", archive, "--output", output)[0] == 0
+    earlier = output.read_bytes()
+    assert earlier.count(b"\n") == 7
+    assert run(tmp_path, "export", archive, "http://nowhere.test/", "--output", output)[0] == 1
+    assert output.read_bytes() == earlier
+    for file in archive.glob("*.warc.gz"):
+        # Some pages can be read, then no more.
+        os.truncate(file, file.stat().st_size // 2)
+    assert run(tmp_path, "export", archive, "--output", output)[0] != 0
+    assert output.read_bytes() == earlier
+    assert not list(tmp_path.glob("*.new"))
+
+
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")])
+def test_a_file_whose_writing_was_stopped_leaves_the_one_before(tmp_path: Path, stopped: BaseException) -> None:
+    def items() -> Iterator[Item]:
+        yield Item(url="http://example.com/", rule="shop", fields={}, lease="0-1", number=1, fetched_ms=1)
+        raise stopped
+
+    (tmp_path / "items.jsonl").write_text("before")
+    with pytest.raises(type(stopped)):
+        write_jsonl(items, tmp_path / "items.jsonl")
+    assert os.listdir(tmp_path) == ["items.jsonl"]
+    assert (tmp_path / "items.jsonl").read_text() == "before"
+
+
+def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with whole_file(tmp_path / "pipe") as file:
+        file.write(b"a line")
+    assert os.read(reader, 100) == b"a line"
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_an_archive_is_made_again_from_the_log(museum: Museum, archive: Path, tmp_path: Path) -> None:
     done = rearchive(museum.transport, museum.settings, {0: 0, 1: 0}, tmp_path / "again")
     assert done.pages == 8
@@ -156,6 +198,51 @@ def test_items_as_jsonl_and_as_tables_of_their_rules(museum: Museum, tmp_path: P
     assert fields[2]["deep"] == '{"a":1}'
     query = f"select max(fields.price) from '{tmp_path / 'items'}/shop.parquet'"
     assert duckdb.connect().execute(query).fetchall() == [(3.0,)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (
+            ["export", "archive", "--output", "nowhere/x.jsonl"],
+            3,
+            "expected a folder for x.jsonl, found none: nowhere; ",
+        ),
+        (["export", "archive", "--output", "folder"], 3, "expected a file, or none yet, found a folder: folder; "),
+        (["export", "archive", "--as", "text", "--output", "file"], 3, "expected a folder, or none yet, found a file"),
+        (
+            ["export", "archive", "--as", "body", "--output", "file/x"],
+            2,
+            "expected a place that can be used, found file/x",
+        ),
+        (["items", "nowhere/x", "--folder", "log"], 3, "expected a folder for x, found none: nowhere; make it"),
+        (["items", "folder", "--folder", "log"], 3, "expected a file, or none yet, found a folder: folder; "),
+        (["items", "file", "--as", "parquet", "--folder", "log"], 3, "expected a folder, or none yet, found a file"),
+        (["rearchive", "file", "--folder", "log"], 3, "expected a folder, or none yet, found a file: file; "),
+        (["rearchive", "folder", "--folder", "log"], 3, "expected an empty folder, or none, found files in folder; "),
+    ],
+)
+def test_a_place_that_cannot_be_meant_is_one_line_and_nothing_is_written(
+    archive: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    said: str,
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "thesis.txt").touch()
+    (tmp_path / "file").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.glob("*"))
+    assert cli.run([str(archive) if one == "archive" else one for one in arguments]) == code
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"gregor: {said}")
+    assert told.err.count("\n") == 1
+    assert sorted(tmp_path.glob("*")) == before
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,20 @@ def test_a_reader_that_goes_away_is_no_complaint(tmp_path: Path, args: list[str]
     assert (done.returncode, done.stderr) == (141, "")
 
 
+def test_a_closed_output_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *START, "config", "show"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("gregor: expected somewhere to write to, found standard output closed")
+    assert done.stderr.count("\n") == 1
+
+
 def failing(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     import click
 
@@ -162,6 +176,16 @@ def test_an_error_of_ours_is_one_line_and_its_exit_code(
 ) -> None:
     assert failing(BrokerUnreachable("no broker at b:9092 for 60 s"), monkeypatch) == 2
     assert capsys.readouterr().err == "gregor: no broker at b:9092 for 60 s; start it, or correct kafka.bootstrap\n"
+
+
+def test_what_the_system_says_of_a_file_is_one_line_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failing(FileNotFoundError(2, "No such file or directory", "docs/x"), monkeypatch) == 2
+    assert capsys.readouterr().err == (
+        "gregor: expected a place that can be used, found docs/x: No such file or directory; name another\n"
+    )
+    assert failing(OSError(9, "Bad file descriptor"), monkeypatch) == 70, "nobody named a file"
 
 
 def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

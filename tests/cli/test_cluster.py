@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from gregor import cli
+from gregor.cli.cluster import DEMO_OUTPUT, remove_last_demo
+from gregor.cli.crawl_options import DEMO_NAME
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
-from gregor.errors import EXIT_INTERRUPTED
+from gregor.errors import EXIT_INTERRUPTED, FolderInUse
 from gregor.metrics.probe import answer
+from gregor.pipeline.local.hold import held
 from infra.kafka.cluster import KafkaCluster
 from tests.chaos.processes import running, until
 from tests.pipeline.configured import write_config
@@ -27,6 +30,10 @@ def test_one_command_crawls_the_museum_on_a_cluster_to_its_end(tmp_path: Path) -
         assert {one["labels"]["worker"] for one in targets} >= {"frontier-1", "fetcher-1", "extractor-1", "archiver-1"}
         ports = [int(one["targets"][0].rpartition(":")[2]) for one in targets]
         until(lambda: all(answer(port)[0] for port in ports), "each of them is healthy", workers=[command])
+        with running("-m", "gregor", "cluster", "--demo", "--output", output) as second:
+            code, printed = second.wait()
+        assert (code, printed.count("\n")) == (4, 1), printed
+        assert "found one that runs in" in printed
         os.kill(child_pid(command.pid, "workers/extractor-1"), signal.SIGKILL)
         code, printed = command.wait()
     assert code == 0, printed
@@ -38,6 +45,54 @@ def test_one_command_crawls_the_museum_on_a_cluster_to_its_end(tmp_path: Path) -
     assert (output / "report.html").is_file()
     assert (output / "archive" / "index" / "pages.cdxj").is_file()
     assert processes_of(output) == [], "nothing is left running"
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from gregor.pipeline.local.hold import held
+
+with held(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_demo_never_removes_the_one_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = tmp_path / DEMO_OUTPUT
+    (last / "kafka" / "broker-0").mkdir(parents=True)
+    (last / "gregor.toml").write_text(f"crawl.name = '{DEMO_NAME}'")
+    before = sorted(last.rglob("*"))
+    monkeypatch.chdir(tmp_path)
+    with held(last):
+        assert cli.run(["cluster", "--demo"]) == 4
+    said = capsys.readouterr().err
+    assert said.startswith(f"gregor: expected a folder that no cluster runs in, found one that runs in {DEMO_OUTPUT}; ")
+    assert said.count("\n") == 1
+    assert sorted(last.rglob("*")) == sorted([*before, last / "lock"])
+
+
+def test_a_folder_is_free_when_the_process_that_held_it_was_killed(tmp_path: Path) -> None:
+    with running("-c", HOLD, tmp_path) as holder:
+        until(lambda: "held" in holder.printed, "it is held", workers=[holder])
+        with pytest.raises(FolderInUse), held(tmp_path):
+            pass
+        holder.kill()
+        with held(tmp_path):
+            pass
+
+
+def test_what_the_last_demo_left_is_removed_and_nobody_elses(tmp_path: Path) -> None:
+    for name in (DEMO_NAME, "mine"):
+        output = tmp_path / name
+        (output / "kafka" / "broker-0").mkdir(parents=True)
+        (output / "summary.json").touch()
+        (output / "gregor.toml").write_text(f"crawl.name = '{name}'")
+        remove_last_demo(output)
+    assert os.listdir(tmp_path / DEMO_NAME) == ["lock"]
+    assert len(os.listdir(tmp_path / "mine")) == 3
 
 
 def test_a_cluster_that_was_interrupted_ends_in_order_and_goes_on_where_it_stopped(tmp_path: Path) -> None:

@@ -94,6 +94,17 @@ def test_one_url_is_enough_and_the_same_command_again_fetches_nothing(tmp_path: 
     assert len(site.log) == asked
 
 
+def test_a_crawl_that_goes_on_after_a_trim_keeps_its_complete_report(tmp_path: Path, site: DemoServer) -> None:
+    crawl = ("crawl", "-o", "docs", site.seeds[0])
+    assert gregor(tmp_path, *crawl).returncode == 0
+    assert gregor(tmp_path, "trim", "--folder", "docs", "--keep-hours", "0").returncode == 0
+    again = gregor(tmp_path, *crawl)
+    assert again.returncode == 0, again.stderr
+    assert "docs/report-complete.html and summary-complete.json are the last that told of all." in again.stdout
+    kept = json.loads((tmp_path / "docs" / "summary-complete.json").read_text())
+    assert kept["requests"] == len(site.site.urls())
+
+
 def test_seeds_come_from_a_file_or_from_standard_input_and_a_list_follows_no_links(
     tmp_path: Path, site: DemoServer
 ) -> None:

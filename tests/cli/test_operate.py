@@ -174,6 +174,17 @@ def test_trim_says_what_would_go_and_then_lets_it_go(gregor: Commands, folder: P
         assert transport.ends("discovered")[0] == (10, 10)
 
 
+def test_trim_says_when_it_takes_something_from_the_report(gregor: Commands, folder: Path) -> None:
+    arguments = ("trim", "--folder", folder, "--keep-hours", "0")
+    assert "The report is folded" not in gregor(*arguments)
+    with embedded(folder) as transport:
+        transport.append([Output("fetched", 0, b"", b"{}")])
+        pass_all(transport, "frontier")
+    told = "The report is folded from fetched and verdicts: one that is made afterwards tells of the rest alone.\n"
+    assert gregor(*arguments, "--dry-run").endswith(told)
+    assert gregor(*arguments).endswith(told)
+
+
 def test_pages_wait_for_the_archiver_unless_there_is_none(gregor: Commands, tmp_path: Path) -> None:
     folder = tmp_path / "pages"
     with embedded(folder) as transport:
@@ -204,6 +215,14 @@ def test_a_crawl_that_nobody_runs_is_told_at_once(gregor: Commands, folder: Path
     assert (now["crawl_paused"], now["running"]) == (True, False)
     gregor("resume", "--folder", folder)
     assert not gregor.json("status", folder)["crawl_paused"]
+
+
+def test_a_resume_is_not_thrown_away_while_a_pause_waits_in_the_mailbox(gregor: Commands, folder: Path) -> None:
+    for command, opposite in (("resume", True), ("pause", False)):
+        mailbox.post(folder, Pause(paused=opposite, by="me"))
+        assert gregor(command, "--folder", folder).startswith(f"{command} the whole crawl: ")
+        assert mailbox.waiting(folder) == []
+        assert gregor.json("status", folder)["crawl_paused"] is not opposite
 
 
 def test_watching_tells_one_look_after_the_other_until_it_is_interrupted(folder: Path) -> None:
@@ -245,6 +264,30 @@ def test_watching_tells_one_look_after_the_other_until_it_is_interrupted(folder:
             "gregor: letter 1 cannot be put back: the record had no value",
         ),
         (["trim", "--topic", "control", "--folder", "crawl"], 3, "gregor: expected topics among discovered, "),
+        (
+            ["trim", "--keep-hours", "nan", "--folder", "crawl"],
+            3,
+            "gregor: Invalid value for '--keep-hours': nan is not",
+        ),
+        (
+            ["trim", "--keep-hours", "inf", "--folder", "crawl"],
+            3,
+            "gregor: Invalid value for '--keep-hours': inf is not",
+        ),
+        (["status", "crawl", "--watch", "--every", "nan"], 3, "gregor: Invalid value for '--every': nan is not"),
+        (["status", "crawl", "--watch", "--every", "1e300"], 3, "gregor: Invalid value for '--every': 1e+300 is not"),
+        (["stop", "--wait", "inf"], 3, "gregor: Invalid value for '--wait': inf is not a finite number"),
+        (
+            ["audit", "crawl", "--temporary", "nowhere"],
+            3,
+            "gregor: Invalid value for '--temporary': Directory 'nowhere'",
+        ),
+        (
+            ["audit", "crawl", "--archive", "nowhere"],
+            3,
+            "gregor: Invalid value for '--archive': Directory 'nowhere' does",
+        ),
+        (["audit", "crawl", "--state", "nowhere"], 3, "gregor: Invalid value for '--state': Directory 'nowhere' does"),
         (["status", "--bootstrap", "nonsense"], 3, "gregor: flag --bootstrap: kafka.bootstrap"),
     ],
 )

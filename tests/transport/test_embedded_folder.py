@@ -169,3 +169,9 @@ def test_state_of_a_stage_that_does_not_run_today_is_kept(tmp_path: Path) -> Non
         assert checkpoint is not None
         assert checkpoint.counters == {"admitted": 3}
         assert checkpoint.member == "frontier-0"
+
+
+def test_a_file_in_the_folders_place_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("mine")
+    assert "found a file" in refusal(tmp_path / "state", ForeignState)
+    assert (tmp_path / "state").read_text() == "mine"

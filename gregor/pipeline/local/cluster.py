@@ -5,6 +5,7 @@
     FOLDER/workers/ROLE-N/      a worker's state
     FOLDER/logs/ROLE-N.log      what it said; views.log and ui.log: those who show it
     FOLDER/archive/             the WARC files of all archivers
+    FOLDER/lock                 locked by the process that runs the cluster, see hold.py
     FOLDER/metrics.json         while it runs: where the workers' metrics are, as Prometheus' file_sd_configs reads it
 
 The same folder goes on later where it stopped: topics, positions and states are all in it.
@@ -27,6 +28,7 @@ from gregor.config.text import as_toml
 from gregor.errors import EXIT_ENVIRONMENT, BrokerUnreachable, ForeignState, GregorError, TransportError
 from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.local.attendant import Attendant
+from gregor.pipeline.local.hold import LOCK, held
 from gregor.pipeline.local.member import Member, cpu_of
 from gregor.pipeline.operate.remembered import remember
 from gregor.pipeline.progress import Look, look
@@ -108,8 +110,9 @@ class LocalCluster:
         self.close()
 
     def start(self) -> None:
-        """Brokers, topics, seeds, workers; returns when all of them were started."""
-        for place in (self.folder, self.folder / WORKERS, self.folder / LOGS):
+        """Brokers, topics, seeds, workers; returns when all of them were started. Raises FolderInUse before it touches anything."""
+        self._closing.enter_context(held(self.folder))
+        for place in (self.folder / WORKERS, self.folder / LOGS):
             place.mkdir(parents=True, exist_ok=True)
         try:
             self._kafka.start()
@@ -272,7 +275,8 @@ def _stop(members: Sequence[Member]) -> None:
 
 def _require_ours(folder: Path) -> None:
     """A folder full of other things is not a cluster's, whatever the user typed."""
-    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / BROKERS).is_dir()):
+    entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+    if folder.is_file() or (entries and not entries & {BROKERS, LOCK}):
         raise ForeignState(
             f"expected an empty folder or that of a cluster, found other files in {folder}", remedy="name another"
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from gregor.config import Config
-from gregor.errors import FolderInUse, UsageError
+from gregor.errors import FolderInUse, NoAccess, UsageError
 from gregor.pipeline.operate import mailbox
 from gregor.pipeline.operate.commands import Command, carry_out
 from gregor.pipeline.stages import ROLES
@@ -30,11 +30,11 @@ _SMALL: Final = StoreOptions(block_cache_bytes=32 * 1024 * 1024, write_buffer_by
 
 
 def log_folder(folder: Path) -> Path:
-    """The folder of the log, given the folder of a crawl or the log's own; UsageError when neither is there."""
+    """The log's folder, given the folder of a crawl or its own; UsageError when neither is there, NoAccess when it may not be used."""
     for place in (folder / LOG, folder):
         if (place / "folder.json").is_file():
             if not os.access(place / "db", os.R_OK | os.W_OK | os.X_OK):
-                raise UsageError(
+                raise NoAccess(
                     f"expected a folder that this user may read and write, found {place}", remedy="run as who crawls"
                 )
             return place
@@ -72,6 +72,10 @@ class Access(Protocol):
 
     def members(self, stage: str) -> int | None:
         """Processes in a stage's group; None: cannot be told."""
+        ...
+
+    def has_mail(self) -> bool:
+        """Whether commands wait to be carried out: what the reader shows may be about to change."""
         ...
 
     def send(self, command: Command) -> str:
@@ -113,6 +117,9 @@ class FolderAccess:
     def members(self, stage: str) -> int | None:
         return None
 
+    def has_mail(self) -> bool:
+        return bool(mailbox.waiting(self.folder))
+
     def send(self, command: Command) -> str:
         return send_to_folder(self.folder, command)
 
@@ -152,6 +159,9 @@ class KafkaAccess:
 
     def members(self, stage: str) -> int | None:
         return self._transport.members(stage)
+
+    def has_mail(self) -> bool:
+        return False
 
     def send(self, command: Command) -> str:
         return carry_out(command, self._transport)

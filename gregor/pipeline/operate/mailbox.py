@@ -53,7 +53,7 @@ def _posted(box: Path, command: Command) -> Path:
 def deliver(folder: Path, transport: Transport) -> int:
     """Carry out what was posted, in order; gives how many commands. For the process that holds the folder, every now and then."""
     done = 0
-    for letter in _waiting(folder / MAILBOX):
+    for letter in waiting(folder):
         try:
             with letter.open("rb") as file:
                 command = decode_command(file.read(LARGEST))
@@ -83,7 +83,9 @@ def taken(letter: Path, patience_s: float) -> bool:
     return True
 
 
-def _waiting(box: Path) -> list[Path]:
+def waiting(folder: Path) -> list[Path]:
+    """The commands that were posted and not yet carried out, in order."""
+    box = folder / MAILBOX
     try:
         names = sorted(name for name in os.listdir(box) if name.endswith(_ENDING))
     except FileNotFoundError:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from rocksdict import Rdict
 
-from gregor.errors import CorruptState, ForeignState, NoRoom, StateError, no_room
+from gregor.errors import CorruptState, ForeignState, GregorError, no_access, no_room
 from gregor.state.options import SharedMemory
 from gregor.state.store import META, Store
 from gregor.transport.embedded.layout import FORMAT, IDENTITY, LOG, PASSING, REMEDY, WRITTEN, unpack_count
@@ -60,13 +60,24 @@ def require_made_for(path: Path, wanted: Identity) -> None:
 def open_folder(
     path: Path, wanted: Identity, families: Sequence[str], memory: SharedMemory, make_store: MakeStore = Store
 ) -> Folder:
-    """Open or make the folder; raises FolderInUse, ForeignState or CorruptState."""
+    """Open or make the folder; raises FolderInUse, ForeignState or CorruptState, and NoRoom or NoAccess when it is not to blame."""
+    try:
+        return _opened(path, wanted, families, memory, make_store)
+    except OSError as error:
+        raise no_room(path, error) or no_access(path, error) or error from error
+
+
+def _opened(
+    path: Path, wanted: Identity, families: Sequence[str], memory: SharedMemory, make_store: MakeStore
+) -> Folder:
     label, database = path / "folder.json", path / "db"
     named = _named(label)
     if named is not None:
         _compare(path, named, wanted)
         if not (database / "CURRENT").exists():
             raise CorruptState(f"{path} was made for crawl {named.crawl!r}, but its database is gone", remedy=REMEDY)
+    elif path.exists() and not path.is_dir():
+        raise ForeignState(f"expected the folder of a crawl's log, found a file: {path}", remedy="name another folder")
     elif path.exists() and any(entry.name not in _OWN for entry in path.iterdir()):
         raise ForeignState(f"{path} holds files, but not those of a crawl", remedy="name an empty folder")
     store = _open_store(database, families, memory, make_store)
@@ -75,7 +86,7 @@ def open_folder(
     except Exception as error:
         with suppress(Exception):  # a full disk is told once
             store.close()
-        raise no_room(database, error) or error from error
+        raise no_room(database, error) or no_access(database, error) or error from error
 
 
 def _checked(path: Path, store: Store, wanted: Identity, named: Identity | None) -> Folder:
@@ -117,16 +128,17 @@ def _open_store(path: Path, families: Sequence[str], memory: SharedMemory, make_
         return make_store(path, sorted({LOG, PASSING, *families} | found), memory)
     except CorruptState as error:
         raise CorruptState(error.message, remedy=REMEDY) from error
-    except (StateError, NoRoom):
+    except (GregorError, OSError):
         raise
     except Exception as error:  # rocksdict raises bare Exception for everything
-        raise CorruptState(f"{path} cannot be opened: {error}", remedy=REMEDY) from error
+        unread = CorruptState(f"{path} cannot be opened: {error}", remedy=REMEDY)
+        raise no_access(path, error) or unread from error
 
 
 def _named(label: Path) -> Identity | None:
     try:
         return _decoded(label, label.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 
