@@ -1,6 +1,8 @@
 """`gregor worker`: one stage of a crawl as one process on a Kafka cluster."""
 
+import faulthandler
 import logging
+import signal
 from pathlib import Path
 
 import click
@@ -33,7 +35,7 @@ def worker(
     """Run one stage (ROLE) of the configured crawl as a member of its consumer group.
 
     Start as many as you want, on any machine, each with a folder of its own. SIGTERM finishes the checkpoint and leaves; after
-    a kill -9 the same command goes on, and so does any other member of the group.
+    a kill -9 the same command goes on, and so does any other member of the group. SIGUSR1 prints where each of its threads stands.
 
     The role `views` reads the whole crawl, keeps nothing, and shows it: a live page at http://127.0.0.1:8642/, and JSON.
 
@@ -42,6 +44,8 @@ def worker(
       gregor worker frontier --folder state/a
       gregor worker fetcher --folder state/b --bootstrap broker-1:9092,broker-2:9092 --metrics-port 9102
     """
+    # In C, so that it answers also when the interpreter waits for a library that does not return.
+    faulthandler.register(signal.SIGUSR1)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     flags = {
         "kafka.bootstrap": Flag(bootstrap, "--bootstrap"),

@@ -3,6 +3,7 @@
 Run as a process by the storms: python -m tests.chaos.copier BOOTSTRAP CRAWL FOLDER
 """
 
+import faulthandler
 import logging
 import signal
 import sys
@@ -115,6 +116,7 @@ class Copier:
 def run(stage: BatchStage, most_urls: int = 200) -> None:
     """A stage as a process of its own, with small checkpoints, until SIGTERM."""
     bootstrap, crawl, folder = sys.argv[1:]
+    faulthandler.register(signal.SIGUSR1)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     kafka = Kafka(bootstrap=bootstrap, session_timeout_s=6.0, transaction_timeout_s=10.0)
     transport = KafkaTransport(Names(crawl), kafka, Path(folder), SharedMemory(SMALL))

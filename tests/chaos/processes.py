@@ -115,6 +115,9 @@ def until(condition: Callable[[], bool], what: str, every: float = 0.1, workers:
             assert worker.ended is None, f"a worker ended while waiting until {what}:\n{worker.wait()[1]}"
         if time.monotonic() > give_up:
             for worker in workers:
+                # Each says where its threads stand.
+                worker.signal(signal.SIGUSR1)
+                worker.wait_briefly(1.0)
                 worker.kill()
                 print(worker.printed)
             raise AssertionError(f"waited in vain until {what}")

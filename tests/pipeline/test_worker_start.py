@@ -1,11 +1,12 @@
 """A worker that cannot begin says why in one line, and what to do."""
 
 import secrets
+import signal
 from pathlib import Path
 
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.ports import held_ports
-from tests.chaos.processes import gregor
+from tests.chaos.processes import gregor, until
 
 
 def write(path: Path, **kafka: object) -> Path:
@@ -22,6 +23,15 @@ def test_an_unreachable_broker_is_named_and_given_up_after_the_configured_time(t
     assert code == 2
     assert "Traceback" not in printed
     assert f"no Kafka broker answered at 127.0.0.1:{port} within 1 s" in printed.splitlines()[-1]
+
+
+def test_a_worker_that_is_asked_tells_where_its_threads_stand_and_goes_on(tmp_path: Path) -> None:
+    with held_ports(1) as (port,):
+        config = write(tmp_path / "gregor.toml", bootstrap=f"127.0.0.1:{port}", give_up_after_s=60.0)
+        with gregor(config, "worker", "frontier", "--folder", tmp_path / "state") as running:
+            until(lambda: "trying again" in running.printed, "it waits for a broker", workers=[running])
+            running.signal(signal.SIGUSR1)
+            until(lambda: "in wait_for_broker" in running.printed, "it says where it stands", workers=[running])
 
 
 def test_missing_topics_name_the_command_that_makes_them(tmp_path: Path, kafka: KafkaCluster) -> None:
