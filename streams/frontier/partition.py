@@ -50,7 +50,7 @@ class PartitionFrontier:
         return confirm(books, fetched, books.clock(now_ms))
 
     def release(self, now_ms: int, quota: Quota | None = None) -> list[FetchOrder]:
-        """Everything that is due."""
+        """Everything that is due; the quota says how many URLs that moved."""
         quota = quota or Quota(NO_LIMIT)
         books = self.books
         due = self.next_due_ms(ordering=quota.pages > 0)

@@ -28,16 +28,18 @@ VISITED_TOGETHER: Final = 4096
 
 
 class Quota:
-    """Pages that may still be ordered."""
+    """What a release may still do, and what it did."""
 
     def __init__(self, pages: int) -> None:
         self.pages = pages
+        """That may still be ordered."""
+        self.moved = 0
+        """URLs that are not where they were: ordered, returned, queued because their time came, dropped."""
 
 
 def release(books: Books, now_ms: int, quota: Quota) -> list[FetchOrder]:
     """What is due: expired leases return, waiting URLs are queued, then orders go out."""
-    return_overdue(books, now_ms)
-    queue_due(books, now_ms)
+    quota.moved += return_overdue(books, now_ms) + queue_due(books, now_ms)
     books.servers.wake(now_ms)
     orders: list[FetchOrder] = []
     room = books.config.fetch.orders_in_flight - len(books.leases)
@@ -51,14 +53,16 @@ def release(books: Books, now_ms: int, quota: Quota) -> list[FetchOrder]:
                 order = _visit(books, live, now_ms, quota)
                 if order is not None:
                     orders.append(order)
+                    quota.moved += len(order.urls)
                     room -= 1
             live.ahead = []
             books.servers.place(live, now_ms)
     return orders
 
 
-def return_overdue(books: Books, now_ms: int) -> None:
-    """Leases that nobody answered give their URLs back; it is not the URLs' fault."""
+def return_overdue(books: Books, now_ms: int) -> int:
+    """Leases that nobody answered give their URLs back; it is not the URLs' fault. Gives how many."""
+    returned = 0
     while (lease := books.leases.overdue(now_ms)) is not None:
         live = books.servers.open(lease.server)
         books.servers.touch(live)
@@ -70,13 +74,13 @@ def return_overdue(books: Books, now_ms: int) -> None:
         books.count("returned", len(lease.entries))
         books.count("leases_expired")
         books.servers.place(live, now_ms)
+        returned += max(1, len(lease.entries))
+    return returned
 
 
-def queue_due(books: Books, now_ms: int) -> None:
-    """Retries and re-crawls whose time has come."""
+def queue_due(books: Books, now_ms: int) -> int:
+    """Retries and re-crawls whose time has come; gives how many."""
     due = books.later.due(now_ms, DUE_AT_ONCE)
-    if not due:
-        return
     books.servers.prefetch(dict.fromkeys(waiting.server for _, waiting in due))
     for key, waiting in due:
         live = books.servers.open(waiting.server)
@@ -89,6 +93,7 @@ def queue_due(books: Books, now_ms: int) -> None:
             books.count("recrawled")
         books.enqueue(live, waiting.place, waiting.value, now_ms)
         books.servers.place(live, now_ms)
+    return len(due)
 
 
 def _visit(books: Books, live: LiveServer, now_ms: int, quota: Quota) -> FetchOrder | None:
@@ -96,6 +101,7 @@ def _visit(books: Books, live: LiveServer, now_ms: int, quota: Quota) -> FetchOr
         entries, following = _cut(queue.first_entries(live, books.state, DRAINED + 1), DRAINED)
         _take(books, live, entries, following)
         drop(books, live, entries, "failed", "server-unreachable")
+        quota.moved += len(entries)
         return None
     settings = books.config.for_server(live.text)
     delay = delay_of(settings, live.record)
@@ -133,6 +139,7 @@ def _visit_by_rules(
                 chosen.append(entry)
         for reason, dropped in refused.items():
             drop(books, live, dropped, "dropped", reason)
+            quota.moved += len(dropped)
     return make_order(books, live, chosen, delay, now_ms, quota) if chosen else None
 
 

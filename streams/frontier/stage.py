@@ -114,7 +114,8 @@ class FrontierStage:
                 Output("schedule", self._routing.partition(order), order.server.encode(), encode(order))
                 for order in orders
             ],
-            sum([len(order.urls) for order in orders]) + changed,
+            # Also of what leaves no order behind: nobody but a checkpoint tells that it has happened.
+            quota.moved + changed,
             # When these are most of what is out, fetchers have run out of orders or soon will.
             urgent=bool(orders) and 2 * len(orders) >= sum(one.orders_out for one in self._partitions.values()),
         )
