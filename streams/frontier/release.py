@@ -68,6 +68,8 @@ def return_overdue(books: Books, now_ms: int) -> int:
         books.servers.touch(live)
         books.leases.end(live, lease)
         live.record.in_flight -= lease.weight
+        # Whoever had the order may have asked a moment ago and told nobody.
+        live.record.next_ms = max(live.record.next_ms, now_ms + lease.delay_ms)
         for place, value in lease.entries:
             books.enqueue(live, place, value, now_ms)
         books.count("leased", -len(lease.entries))

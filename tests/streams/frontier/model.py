@@ -147,6 +147,8 @@ class Model:
         for lease, (order, returns) in sorted(self.books.leases.items(), key=lambda one: one[1][1]):
             if returns <= now:
                 self._end(lease)
+                server = self.books.servers[order.server]
+                server.next = max(server.next, now + order.delay_ms)
                 self._requeue([url for url in self._urls(order) if url.life == "leased"], order.server, now)
         waiting = [url for url in self.books.urls.values() if url.life in ("retrying", "revisiting")]
         # What began to wait since the last checkpoint is seen after it, and so is what is due later than that.
