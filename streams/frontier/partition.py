@@ -63,7 +63,7 @@ class PartitionFrontier:
         if self._dropped:
             return 0
         books = self._books
-        dues = [books.leases.next_due_ms, books.later.next_due_ms]
+        dues = [books.leases.next_return_ms, books.later.next_due_ms]
         if ordering and len(books.leases) < books.config.fetch.orders_in_flight:
             if books.servers.any_ready:
                 return 0
@@ -82,6 +82,10 @@ class PartitionFrontier:
         """The pause of these servers began or ended."""
         books = self.books
         books.servers.repause(servers, books.facts.now_ms)
+
+    def keep_leases(self, kept: bool) -> None:
+        """Whether no order counts as unanswered for now."""
+        self._books.leases.kept = kept
 
     def hold_known(self, share: int) -> None:
         """As many bytes of known URLs in memory, at the most."""

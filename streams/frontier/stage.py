@@ -1,13 +1,13 @@
 """The frontier as a stage: discoveries and results in, orders and verdicts out, the books of each partition behind it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
 from gregor.config import Config
 from gregor.config.sections import MIB
 from gregor.stage.contract import Decode, Received, Work
 from gregor.state.packed import Mutation
-from gregor.transport.port import Assignment, Output, StageSpec
+from gregor.transport.port import Assignment, Output, StageSpec, TopicPartition
 from gregor.url.fingerprint import Placement
 from schemas.codec import encode
 from schemas.control import Limits, Pause, Spent, decode_control
@@ -102,6 +102,11 @@ class FrontierStage:
         for partition, batch in discoveries.items():
             urls += self._partitions[partition].discover(batch, now_ms)
         return Work((), urls)
+
+    def unread(self, inputs: Set[TopicPartition]) -> None:
+        """No order counts as unanswered while its results may wait to be read: they would come too late by our own fault."""
+        for number, partition in self._partitions.items():
+            partition.keep_leases(TopicPartition("fetched", number) in inputs)
 
     def tick(self, now_ms: int) -> Work:
         quota = self._quota(now_ms)

@@ -30,7 +30,7 @@ class Crawl:
         self._transport = transport
         self._config = config
         self.now = T0
-        self._answered = 0
+        self._known: set[str] = set()
 
     def open(self) -> None:
         self.stage = FrontierStage(self._config, PLACEMENT)
@@ -74,9 +74,14 @@ class Crawl:
         return [decode_order(one.value) for partition in PARTITIONS for one in read("schedule", partition, 0)]
 
     def new_orders(self) -> list[FetchOrder]:
-        orders = self.orders[self._answered :]
-        self._answered += len(orders)
+        """Since the last call."""
+        orders = [order for order in self.orders if order.lease not in self._known]
+        self._known.update(order.lease for order in orders)
         return orders
+
+    def join(self) -> None:
+        """Another member takes a part of the partitions, and does nothing with it."""
+        self._transport.open(SPEC).poll(1, 1, 0.0)
 
     def durable(self, *names: str) -> dict[str, int]:
         """Counters as the last checkpoints have them."""
@@ -117,3 +122,51 @@ def test_a_lease_that_ends_after_the_end_of_the_crawl_is_durable(tmp_path: Path)
         one.wait(3600)
         assert len(one.orders) == 1
         assert one.durable("queued", "leased", "stopped") == {"queued": 1, "leased": 0, "stopped": 2}
+
+
+def test_results_that_waited_while_the_frontier_was_away_are_read_before_their_leases_return(tmp_path: Path) -> None:
+    with crawl(tmp_path) as one:
+        one.write(links("a.example", "/a", "/b"), links("b.example", "/"))
+        one.step()
+        orders = {order.server: order for order in one.new_orders()}
+        one.close()
+        one.write(answer(orders["a.example"]))
+        one.now += 600_000
+        one.open()
+        one.step()
+        expected = {"confirmed": 2, "results_ignored": 0, "leases_expired": 1, "leased": 1}
+        assert one.durable(*expected) == expected
+        assert [order.server for order in one.new_orders()] == ["b.example"], "nobody answered that one"
+
+
+def test_a_frontier_that_has_much_to_read_does_not_spin_for_the_leases_that_wait_for_it(tmp_path: Path) -> None:
+    with crawl(tmp_path) as one:
+        one.write(links("a.example", "/a"))
+        one.step()
+        one.close()
+        one.now += 600_000
+        one.write(answer(one.orders[0]))
+        one.open()
+        one.loop.step(0.0)
+        assert set(one.stage.counters()) == set(PARTITIONS)
+        assert one.stage.next_due_ms() is None
+
+
+def test_results_that_a_rebalance_lets_come_again_are_read_again_before_their_leases_return(tmp_path: Path) -> None:
+    with crawl(tmp_path) as one:
+        one.write(links("a.example", "/"), links("b.example", "/"))
+        one.step()
+        orders = one.new_orders()
+        assert {PLACEMENT.partition(order.server) for order in orders} == set(PARTITIONS)
+        one.close()
+        one.write(*map(answer, orders))
+        one.now += 600_000
+        one.open()
+        for _ in range(10):
+            one.loop.step(0.0)
+        assert [counters["leased"] for counters in one.stage.counters().values()] == [0, 0]
+        one.join()
+        one.step()
+        assert len(one.stage.counters()) == 1
+        expected = {"confirmed": 1, "leases_expired": 0, "results_ignored": 0}
+        assert one.durable(*expected) == expected
