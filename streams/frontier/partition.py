@@ -53,15 +53,18 @@ class PartitionFrontier:
         """Everything that is due; the quota says how many URLs that moved."""
         quota = quota or Quota(NO_LIMIT)
         books = self.books
-        due = self.next_due_ms(ordering=quota.pages > 0)
-        if due is None or due > max(now_ms, books.facts.now_ms):
-            return []
-        return release(books, books.clock(now_ms), quota)
+        now_ms = books.clock(now_ms)
+        due = self._next_due_ms(ordering=quota.pages > 0)
+        return [] if due is None or due > now_ms else release(books, now_ms, quota)
 
     def next_due_ms(self, ordering: bool = True) -> int | None:
-        """When ``release`` has something to do; None: not before a result or a discovery. ``ordering``: orders may go out."""
-        if self._dropped:
-            return 0
+        """When ``release`` has something to do, by the clock that it is told; None: not before a result or a discovery. ``ordering``:
+        orders may go out."""
+        due = 0 if self._dropped else self._next_due_ms(ordering)
+        return None if due is None else max(0, due - self._books.ahead_ms)
+
+    def _next_due_ms(self, ordering: bool) -> int | None:
+        """By the partition's own clock."""
         books = self._books
         dues = [books.leases.next_return_ms, books.later.next_due_ms]
         if ordering and len(books.leases) < books.config.fetch.orders_in_flight:

@@ -212,7 +212,8 @@ def _lease(
         kind=lease.kind,
         attempt=attempt,
         delay_ms=delay,
-        deadline_ms=deadline,
+        # Kept by a fetcher, by its own clock.
+        deadline_ms=deadline - books.ahead_ms,
         created_ms=now_ms,
         config_version=books.config.config_version,
     )

@@ -170,3 +170,31 @@ def test_results_that_a_rebalance_lets_come_again_are_read_again_before_their_le
         assert len(one.stage.counters()) == 1
         expected = {"confirmed": 1, "leases_expired": 0, "results_ignored": 0}
         assert one.durable(*expected) == expected
+
+
+def test_after_a_start_with_a_clock_that_was_a_day_ahead_a_crawl_goes_on_and_ends_by_the_right_one(
+    tmp_path: Path,
+) -> None:
+    day = 24 * 3600 * 1000
+    with crawl(tmp_path, fetch={"delay_s": 2.0, "urls_per_order": 1}) as one:
+        one.now += day
+        one.write(links("a.example", "/a", "/b", "/c"))
+        one.step()
+        one.write(answer(one.orders[0]))
+        one.step()
+        one.close()
+        one.now -= day
+        one.tell(Limits(until_ms=one.now + 60_000))
+        one.open()
+        one.step()
+        assert len(one.orders) == 1
+        due = one.stage.next_due_ms()
+        assert due is not None
+        assert one.now < due <= one.now + 2_000
+        one.now = due
+        one.step()
+        assert len(one.orders) == 2
+        one.now += 60_000
+        one.write(answer(one.orders[1]))
+        one.wait(60)
+        assert len(one.orders) == 2, "it has ended"

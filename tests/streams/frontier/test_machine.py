@@ -134,7 +134,7 @@ class Partition(RuleBasedStateMachine):
         delay = data.draw(st.sampled_from((0, 0, 3000)))
         return RobotsRules(scheme=result.scheme, verdict=verdict, text=text, crawl_delay_ms=delay)
 
-    @rule(seconds=st.sampled_from((0.001, 0.5, 2.0, 30.0, 90.0, 600.0, 4000.0, 90_000.0, -5.0)))
+    @rule(seconds=st.sampled_from((0.001, 0.5, 2.0, 30.0, 90.0, 600.0, 4000.0, 90_000.0, -5.0, -100_000.0)))
     def wait(self, seconds: float) -> None:
         self.now += int(seconds * 1000)
 
