@@ -23,6 +23,11 @@ DRAINED: Final = 1000
 REFUSED_IN_A_ROW: Final = 256
 """URLs looked at in one visit before the next server has its turn."""
 DUE_AT_ONCE: Final = 5000
+EFFORT: Final = 4096
+"""URLs that the releases of one tick take without an order, or ask robots.txt about: the rest waits until the loop has polled again."""
+REFUSAL: Final = 16
+"""For how many of them a refused one counts: what is allowed fills an order, and nothing else bounds how many refused ones follow each
+other. Of rules that are made to be slow, each takes tens of milliseconds."""
 VISITED_TOGETHER: Final = 4096
 """Servers whose queues are read together."""
 
@@ -35,6 +40,12 @@ class Quota:
         """That may still be ordered."""
         self.moved = 0
         """URLs that are not where they were: ordered, returned, queued because their time came, dropped."""
+        self.effort = EFFORT
+        """What it may still take, so that it comes to an end in time for the next poll."""
+
+    @property
+    def left(self) -> bool:
+        return self.pages > 0 and self.effort > 0
 
 
 def release(books: Books, now_ms: int, quota: Quota) -> list[FetchOrder]:
@@ -43,12 +54,12 @@ def release(books: Books, now_ms: int, quota: Quota) -> list[FetchOrder]:
     books.servers.wake(now_ms)
     orders: list[FetchOrder] = []
     room = books.config.fetch.orders_in_flight - len(books.leases)
-    while room > 0 and quota.pages > 0 and (taken := books.servers.take_ready(min(room, VISITED_TOGETHER))):
+    while room > 0 and quota.left and (taken := books.servers.take_ready(min(room, VISITED_TOGETHER))):
         queue.read_ahead(
             [(live, _most(books, live) + 1) for live in taken if live.record.dead_until_ms <= now_ms], books.state
         )
         for live in taken:
-            if quota.pages > 0:
+            if quota.left:
                 books.servers.touch(live)
                 order = _visit(books, live, now_ms, quota)
                 if order is not None:
@@ -104,6 +115,7 @@ def _visit(books: Books, live: LiveServer, now_ms: int, quota: Quota) -> FetchOr
         _take(books, live, entries, following)
         drop(books, live, entries, "failed", "server-unreachable")
         quota.moved += len(entries)
+        quota.effort -= len(entries)
         return None
     settings = books.config.for_server(live.text)
     delay = delay_of(settings, live.record)
@@ -121,7 +133,7 @@ def _visit_by_rules(
     """Take URLs until an order is full; those that robots.txt refuses are dropped on the way."""
     chosen: list[Entry] = []
     looked = 0
-    while len(chosen) < most and looked < REFUSED_IN_A_ROW and live.record.queued:
+    while len(chosen) < most and looked < REFUSED_IN_A_ROW and quota.effort > 0 and live.record.queued:
         wanted = most - len(chosen)
         entries, following = _cut(queue.first_entries(live, books.state, wanted + 1), wanted)
         unknown = missing(live, tuple(dict.fromkeys(scheme_of(value) for _, value in entries)), now_ms)
@@ -132,6 +144,7 @@ def _visit_by_rules(
             )
         _take(books, live, entries, following)
         looked += len(entries)
+        quota.effort -= len(entries)
         refused: dict[str, list[Entry]] = {}
         for entry in entries:
             reason = books.robots.refusal(live, scheme_of(entry[1]), path_of(entry[1]))
@@ -142,6 +155,7 @@ def _visit_by_rules(
         for reason, dropped in refused.items():
             drop(books, live, dropped, "dropped", reason)
             quota.moved += len(dropped)
+            quota.effort -= (REFUSAL - 1) * len(dropped)
     return make_order(books, live, chosen, delay, now_ms, quota) if chosen else None
 
 

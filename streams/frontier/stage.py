@@ -49,6 +49,7 @@ class FrontierStage:
         self._limits = Limits(max_pages=config.crawl.max_pages)
         self._allowance = Allowance(config.partitions.partitions)
         self._ordering = True
+        self._turn = 0
 
     @property
     def partitions(self) -> Mapping[int, PartitionFrontier]:
@@ -111,7 +112,7 @@ class FrontierStage:
     def tick(self, now_ms: int) -> Work:
         quota = self._quota(now_ms)
         orders = []
-        for partition in self._partitions.values():
+        for partition in self._in_turn():
             orders += partition.release(now_ms, quota)
         changed = self._note_stop(quota) or bool(self._untold())
         return Work(
@@ -124,6 +125,12 @@ class FrontierStage:
             # When these are most of what is out, fetchers have run out of orders or soon will.
             urgent=bool(orders) and 2 * len(orders) >= sum(one.orders_out for one in self._partitions.values()),
         )
+
+    def _in_turn(self) -> Sequence[PartitionFrontier]:
+        """Another one is the first each time: what one uses up of a tick is not left for the next ones."""
+        partitions = list(self._partitions.values())
+        self._turn = (self._turn + 1) % max(1, len(partitions))
+        return partitions[self._turn :] + partitions[: self._turn]
 
     def _untold(self) -> Mapping[int, int]:
         """Pages that other processes must hear of: a checkpoint is due for them, also when nothing else happens."""

@@ -1,11 +1,13 @@
 """Which orders go out, and when."""
 
+from itertools import pairwise
+
 import pytest
 
 from gregor.errors import CorruptState
 from schemas.schedule import FetchOrder
 from streams.frontier import queue
-from streams.frontier.release import Quota
+from streams.frontier.release import DRAINED, EFFORT, Quota
 from tests.streams.frontier.rig import T0, Rig, answer, answer_with, configure, links, paths_of, result_of
 
 
@@ -218,6 +220,21 @@ def test_a_clock_that_steps_back_while_nothing_is_due_is_followed_from_there_on(
         assert rig.frontier.release(T0 - 3_600_000) == []
         assert rig.frontier.next_due_ms() == T0 - 3_600_000 + 1_500
         assert len(rig.frontier.release(T0 - 3_600_000 + 1_500)) == 1
+
+
+def test_the_queue_of_a_server_that_is_given_up_is_emptied_in_parts() -> None:
+    with Rig(configure(retry={"server_attempts": 1, "attempts": 0})) as rig:
+        rig.frontier.discover([links("a.example", *(f"/{number}" for number in range(12_000)))], T0)
+        rig.commit()
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, "dns"), T0)
+        failed = [rig.counters["failed"]]
+        while rig.frontier.next_due_ms() == 0:
+            assert rig.frontier.release(T0) == []
+            failed.append(rig.counters["failed"])
+        assert failed[-1] == 12_000
+        assert max(after - before for before, after in pairwise(failed)) < EFFORT + DRAINED
+        assert rig.frontier.next_due_ms() is None
 
 
 def test_nothing_is_due_when_nothing_is_queued_or_leased() -> None:
