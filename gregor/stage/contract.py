@@ -1,12 +1,12 @@
 """What a stage is to its loop: decisions without offsets, commits or clocks of its own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from gregor.state.packed import Mutation
-from gregor.transport.port import Assignment, Output, Record, StageSpec
+from gregor.transport.port import Assignment, Output, Record, StageSpec, TopicPartition
 
 Decode = Callable[[Record], Any]
 """From a record to what it means; raises schemas.codec.Undecodable."""
@@ -97,6 +97,17 @@ class Drains(Protocol):
 
     def drain(self, now_ms: int) -> Work:
         """Asked to stop, and everything decided is committed: what was kept back, for one last checkpoint."""
+        ...
+
+
+@runtime_checkable
+class ReadsFirst(Protocol):
+    """A batch stage that gives up waiting for a record by the clock. When it comes back after a while, what it waits for may stand in its
+    inputs already."""
+
+    def unread(self, inputs: Set[TopicPartition]) -> None:
+        """Told before each tick: of which inputs not all has been read that was there when their partition was assigned. What is
+        dropped and comes again is unread again."""
         ...
 
 

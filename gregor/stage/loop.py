@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gregor.config.sections import Checkpoint
 from gregor.errors import CommitFailed
-from gregor.stage.contract import BatchStage, Drains, NotNow, Work
+from gregor.stage.contract import BatchStage, Drains, NotNow, ReadsFirst, Work
 from gregor.stage.decode import decode_all, decode_broadcast
 from gregor.stage.policy import NONE, Pace, due, next_due_ms
 from gregor.stage.running import Loop
@@ -69,6 +69,9 @@ class StageLoop(Loop):
         self._epoch = 0
         self._positions: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
+        self._reads_first = stage if isinstance(stage, ReadsFirst) else None
+        self._ends: dict[TopicPartition, int] = {}
+        """Where inputs ended when they were assigned, until a commit has passed it."""
         self._outputs: list[Output] = []
         self._pending = NONE
         self._pace = Pace(policy.apart_ms)
@@ -91,6 +94,7 @@ class StageLoop(Loop):
                 self._drop()
                 for where in [one for one in self._positions if one.partition in event.partitions]:
                     del self._positions[where], self._committed[where]
+                    self._ends.pop(where, None)
                 # With nothing left to finish, whether there is room is found out by the next checkpoint.
                 self._go_on()
             case Assigned() as event:
@@ -98,6 +102,8 @@ class StageLoop(Loop):
                 self._arrive(event)
             case Batch() as event:
                 self._take(event)
+        if self._reads_first is not None:
+            self._reads_first.unread({where for where, end in self._ends.items() if self._positions[where] < end})
         self._add(self._stage.tick(self._clock()))
         if self._is_due():
             self.checkpoint()
@@ -131,6 +137,7 @@ class StageLoop(Loop):
             self._stage.committed()
             self._observer.committed(commit, self._pending.urls, self._pending.bytes, time.perf_counter() - began)
             self._committed.update(self._positions)
+            self._ends = {where: end for where, end in self._ends.items() if self._committed[where] < end}
             if self._pending.wanted_ms is not None:
                 self._pace.committed(self._clock())
             self._outputs, self._pending = [], NONE
@@ -176,6 +183,7 @@ class StageLoop(Loop):
             for topic, position in assignment.positions.items():
                 where = TopicPartition(topic, partition)
                 self._positions[where] = self._committed[where] = position.offset
+                self._ends[where] = assignment.ends.get(topic, 0)
                 if self._held_until_ms is not None:
                     # An assignment begins unpaused.
                     self._session.pause([where])

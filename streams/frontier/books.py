@@ -31,13 +31,15 @@ from streams.frontier.uniqueness.engine import Engine
 from streams.frontier.verdicts import Verdicts
 
 _FACTS: Final = b"facts"
+LONGEST_STEP_MS: Final = 3600 * 1000
+"""More does not pass between two looks at a clock while the partition's is ahead of it: a clock that was far behind was set right."""
 
 
 class PartitionFacts(Struct, array_like=True):
     """What is durable of a partition as a whole."""
 
     now_ms: int = 0
-    """The partition's clock: the latest time that it was told."""
+    """The partition's clock, which never goes back."""
     orders: int = 0
     """Orders made, which number the leases."""
     later_start: bytes = b""
@@ -45,6 +47,8 @@ class PartitionFacts(Struct, array_like=True):
     leases_start: bytes = b""
     wait_ms: int = 0
     """How long orders waited for a fetcher lately."""
+    told_ms: int = 0
+    """What the clock showed when the partition's was last set by it; 0: not known."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -81,10 +85,26 @@ class Books:
         self._batches = 0
 
     def clock(self, now_ms: int) -> int:
-        """The partition's time, which never goes back."""
-        if now_ms > self.facts.now_ms:
-            self.facts.now_ms = now_ms
+        """The partition's time, which never goes back. Where it is ahead, because a clock once was, it goes on by what passes on the
+        clock that it is told."""
+        facts = self.facts
+        passed = min(max(0, now_ms - facts.told_ms), LONGEST_STEP_MS) if facts.told_ms else 0
+        facts.now_ms = max(now_ms, facts.now_ms + passed)
+        facts.told_ms = now_ms
+        return facts.now_ms
+
+    def clock_again(self, then_ms: int) -> int:
+        """The partition's time once more as it was in a crawl that is repeated; what the clock showed then is not known, but that it
+        moved with it."""
+        gained = max(0, then_ms - self.facts.now_ms)
+        self.facts.now_ms += gained
+        self.facts.told_ms += gained
         return self.facts.now_ms
+
+    @property
+    def ahead_ms(self) -> int:
+        """By how much the partition's time is ahead of the clock that it is told."""
+        return max(0, self.facts.now_ms - self.facts.told_ms) if self.facts.told_ms else 0
 
     def count(self, name: str, by: int = 1) -> None:
         self.counters[name] = self.counters.get(name, 0) + by
@@ -119,7 +139,8 @@ class Books:
     def mutations(self) -> list[Mutation]:
         changes = list(self._changes())
         if changes:
-            self.counters["due_later_ms"] = self.later.earliest_ms
+            # For others, who know no clock but their own.
+            self.counters["due_later_ms"] = max(0, self.later.earliest_ms - self.ahead_ms)
             self.facts.later_start = self.later.start
             self.facts.leases_start = self.leases.start
             changes += pack_operations(PARTITION.encode(), list(self._partition_operations()))

@@ -82,6 +82,8 @@ class Leases:
         self._urls: dict[str, tuple[list[str], list[str]]] = {}
         self._made: list[Lease] = []
         self._ended: list[Lease] = []
+        self.kept = False
+        """Whether none returns: results that came in time may not have been read yet."""
         for _, value in state.scan(LEASES, start):
             lease: Lease = decode_lease(value)
             self._held[lease.id] = lease
@@ -116,11 +118,15 @@ class Leases:
 
     def overdue(self, now_ms: int) -> Lease | None:
         """One that returns; it is still held."""
-        due = self.next_due_ms
+        due = self.next_return_ms
         return self._held[self._heap[0][1]] if due is not None and due <= now_ms else None
 
     @property
-    def next_due_ms(self) -> int | None:
+    def next_return_ms(self) -> int | None:
+        return None if self.kept else self._next_ms
+
+    @property
+    def _next_ms(self) -> int | None:
         while self._heap and self._heap[0][1] not in self._held:
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
@@ -128,7 +134,7 @@ class Leases:
     @property
     def start(self) -> bytes:
         """The state holds no lease with a smaller key."""
-        due = self.next_due_ms
+        due = self._next_ms
         return b"" if due is None else due.to_bytes(_TIME, "big")
 
     def committed(self) -> None:

@@ -54,20 +54,23 @@ class PartitionFrontier:
         return confirm(books, fetched, books.clock(now_ms))
 
     def release(self, now_ms: int, quota: Quota | None = None) -> list[FetchOrder]:
-        """Everything that is due."""
+        """Everything that is due; the quota says how many URLs that moved."""
         quota = quota or Quota(NO_LIMIT)
         books = self.books
-        due = self.next_due_ms(ordering=quota.pages > 0)
-        if due is None or due > max(now_ms, books.facts.now_ms):
-            return []
-        return release(books, books.clock(now_ms), quota)
+        now_ms = books.clock(now_ms)
+        due = self._next_due_ms(ordering=quota.pages > 0)
+        return [] if due is None or due > now_ms else release(books, now_ms, quota)
 
     def next_due_ms(self, ordering: bool = True) -> int | None:
-        """When ``release`` has something to do; None: not before a result or a discovery. ``ordering``: orders may go out."""
-        if self._dropped:
-            return 0
+        """When ``release`` has something to do, by the clock that it is told; None: not before a result or a discovery. ``ordering``:
+        orders may go out."""
+        due = 0 if self._dropped else self._next_due_ms(ordering)
+        return None if due is None else max(0, due - self._books.ahead_ms)
+
+    def _next_due_ms(self, ordering: bool) -> int | None:
+        """By the partition's own clock."""
         books = self._books
-        dues = [books.leases.next_due_ms, books.later.next_due_ms]
+        dues = [books.leases.next_return_ms, books.later.next_due_ms]
         if ordering and len(books.leases) < books.config.fetch.orders_in_flight:
             if books.servers.any_ready:
                 return 0
@@ -86,6 +89,10 @@ class PartitionFrontier:
         """The pause of these servers began or ended."""
         books = self.books
         books.servers.repause(servers, books.facts.now_ms)
+
+    def keep_leases(self, kept: bool) -> None:
+        """Whether no order counts as unanswered for now."""
+        self._books.leases.kept = kept
 
     def hold_known(self, share: int) -> None:
         """As many bytes of known URLs in memory, at the most."""

@@ -26,60 +26,77 @@ REFUSED_IN_A_ROW: Final = 256
 DUE_AT_ONCE: Final = 5000
 ORDER_BYTES: Final = 512 * 1024
 """Of URLs, after which an order is full: it, its lease and its results are one record each, and JSON may make six bytes of one."""
+EFFORT: Final = 4096
+"""URLs that the releases of one tick take without an order, or ask robots.txt about: the rest waits until the loop has polled again."""
+REFUSAL: Final = 16
+"""For how many of them a refused one counts: what is allowed fills an order, and nothing else bounds how many refused ones follow each
+other. Of rules that are made to be slow, each takes tens of milliseconds."""
 VISITED_TOGETHER: Final = 4096
 """Servers whose queues are read together."""
 
 
 class Quota:
-    """Pages that may still be ordered."""
+    """What a release may still do, and what it did."""
 
     def __init__(self, pages: int) -> None:
         self.pages = pages
+        """That may still be ordered."""
+        self.moved = 0
+        """URLs that are not where they were: ordered, returned, queued because their time came, dropped."""
+        self.effort = EFFORT
+        """What it may still take, so that it comes to an end in time for the next poll."""
+
+    @property
+    def left(self) -> bool:
+        return self.pages > 0 and self.effort > 0
 
 
 def release(books: Books, now_ms: int, quota: Quota) -> list[FetchOrder]:
     """What is due: expired leases return, waiting URLs are queued, then orders go out."""
-    return_overdue(books, now_ms)
-    queue_due(books, now_ms)
+    quota.moved += return_overdue(books, now_ms) + queue_due(books, now_ms)
     books.servers.wake(now_ms)
     orders: list[FetchOrder] = []
     room = books.config.fetch.orders_in_flight - len(books.leases)
-    while room > 0 and quota.pages > 0 and (taken := books.servers.take_ready(min(room, VISITED_TOGETHER))):
+    while room > 0 and quota.left and (taken := books.servers.take_ready(min(room, VISITED_TOGETHER))):
         queue.read_ahead(
             [(live, _most(books, live) + 1) for live in taken if live.record.dead_until_ms <= now_ms], books.state
         )
         for live in taken:
-            if quota.pages > 0:
+            if quota.left:
                 books.servers.touch(live)
                 order = _visit(books, live, now_ms, quota)
                 if order is not None:
                     orders.append(order)
+                    quota.moved += len(order.urls)
                     room -= 1
             live.ahead = []
             books.servers.place(live, now_ms)
     return orders
 
 
-def return_overdue(books: Books, now_ms: int) -> None:
-    """Leases that nobody answered give their URLs back; it is not the URLs' fault."""
+def return_overdue(books: Books, now_ms: int) -> int:
+    """Leases that nobody answered give their URLs back; it is not the URLs' fault. Gives how many."""
+    returned = 0
     while (lease := books.leases.overdue(now_ms)) is not None:
         live = books.servers.open(lease.server)
         books.servers.touch(live)
         books.leases.end(live, lease)
         live.record.in_flight -= lease.weight
+        # Whoever had the order may have asked a moment ago and told nobody.
+        live.record.next_ms = max(live.record.next_ms, now_ms + lease.delay_ms)
         for place, value in lease.entries:
             books.enqueue(live, place, value, now_ms)
         books.count("leased", -len(lease.entries))
         books.count("returned", len(lease.entries))
         books.count("leases_expired")
         books.servers.place(live, now_ms)
+        returned += max(1, len(lease.entries))
+    return returned
 
 
-def queue_due(books: Books, now_ms: int) -> None:
-    """Retries and re-crawls whose time has come."""
+def queue_due(books: Books, now_ms: int) -> int:
+    """Retries and re-crawls whose time has come; gives how many."""
     due = books.later.due(now_ms, DUE_AT_ONCE)
-    if not due:
-        return
     books.servers.prefetch(dict.fromkeys(waiting.server for _, waiting in due))
     for key, waiting in due:
         live = books.servers.open(waiting.server)
@@ -92,6 +109,7 @@ def queue_due(books: Books, now_ms: int) -> None:
             books.count("recrawled")
         books.enqueue(live, waiting.place, waiting.value, now_ms)
         books.servers.place(live, now_ms)
+    return len(due)
 
 
 def _visit(books: Books, live: LiveServer, now_ms: int, quota: Quota) -> FetchOrder | None:
@@ -99,6 +117,8 @@ def _visit(books: Books, live: LiveServer, now_ms: int, quota: Quota) -> FetchOr
         entries, following = _cut(queue.first_entries(live, books.state, DRAINED + 1), DRAINED)
         _take(books, live, entries, following)
         drop(books, live, entries, "failed", "server-unreachable")
+        quota.moved += len(entries)
+        quota.effort -= len(entries)
         return None
     settings = books.config.for_server(live.text)
     delay = delay_of(settings, live.record)
@@ -116,7 +136,13 @@ def _visit_by_rules(
     """Take URLs until an order is full; those that robots.txt refuses are dropped on the way."""
     chosen: list[Entry] = []
     looked = 0
-    while len(chosen) < most and looked < REFUSED_IN_A_ROW and live.record.queued and _bytes(chosen) < ORDER_BYTES:
+    while (
+        len(chosen) < most
+        and looked < REFUSED_IN_A_ROW
+        and quota.effort > 0
+        and live.record.queued
+        and _bytes(chosen) < ORDER_BYTES
+    ):
         wanted = most - len(chosen)
         entries, following = _cut(queue.first_entries(live, books.state, wanted + 1), wanted)
         unknown = missing(live, tuple(dict.fromkeys(scheme_of(value) for _, value in entries)), now_ms)
@@ -127,6 +153,7 @@ def _visit_by_rules(
             )
         _take(books, live, entries, following)
         looked += len(entries)
+        quota.effort -= len(entries)
         refused: dict[str, list[Entry]] = {}
         for entry in entries:
             reason = books.robots.refusal(live, scheme_of(entry[1]), path_of(entry[1]))
@@ -136,6 +163,8 @@ def _visit_by_rules(
                 chosen.append(entry)
         for reason, dropped in refused.items():
             drop(books, live, dropped, "dropped", reason)
+            quota.moved += len(dropped)
+            quota.effort -= (REFUSAL - 1) * len(dropped)
     return make_order(books, live, chosen, delay, now_ms, quota) if chosen else None
 
 
@@ -213,7 +242,8 @@ def _lease(
         kind=lease.kind,
         attempt=attempt,
         delay_ms=delay,
-        deadline_ms=deadline,
+        # Kept by a fetcher, by its own clock.
+        deadline_ms=deadline - books.ahead_ms,
         created_ms=now_ms,
         config_version=books.config.config_version,
     )

@@ -122,7 +122,7 @@ class RepeatedFrontier(FrontierStage):
 
     def _order(self, order: FetchOrder) -> None:
         books = self.partition.books
-        now_ms = books.clock(order.created_ms)
+        now_ms = books.clock_again(order.created_ms)
         self.absent += order_again(books, from_schedule(order), now_ms, self._room(now_ms))
 
     def _room(self, now_ms: int) -> Quota:
@@ -162,7 +162,7 @@ class RepeatedFrontier(FrontierStage):
             return NOTHING
         books = self.partition.books
         if self._dead:
-            self._dead = {server for server in self._dead if drain_dead(books, server, books.clock(now_ms))}
+            self._dead = {server for server in self._dead if drain_dead(books, server, books.facts.now_ms)}
         if self._reached is None:
             return NOTHING
         following = drop_refused(books, self._swept, SWEPT, self._reached)

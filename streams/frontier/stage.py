@@ -1,13 +1,13 @@
 """The frontier as a stage: discoveries and results in, orders and verdicts out, the books of each partition behind it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
 from gregor.config import Config
 from gregor.config.sections import MIB
 from gregor.stage.contract import Decode, Received, Work
 from gregor.state.packed import Mutation
-from gregor.transport.port import Assignment, Output, StageSpec
+from gregor.transport.port import Assignment, Output, StageSpec, TopicPartition
 from gregor.url.fingerprint import Placement
 from schemas.codec import encode
 from schemas.control import Limits, Pause, Spent, decode_control
@@ -53,6 +53,7 @@ class FrontierStage:
         self._limits = Limits(max_pages=config.crawl.max_pages)
         self._allowance = Allowance(config.partitions.partitions)
         self._ordering = True
+        self._turn = 0
 
     @property
     def partitions(self) -> Mapping[int, PartitionFrontier]:
@@ -123,10 +124,15 @@ class FrontierStage:
             found, "misplaced", f"found in partition {partition} of discovered, expected in partition {place}"
         )
 
+    def unread(self, inputs: Set[TopicPartition]) -> None:
+        """No order counts as unanswered while its results may wait to be read: they would come too late by our own fault."""
+        for number, partition in self._partitions.items():
+            partition.keep_leases(TopicPartition("fetched", number) in inputs)
+
     def tick(self, now_ms: int) -> Work:
         quota = self._quota(now_ms)
         orders = []
-        for partition in self._partitions.values():
+        for partition in self._in_turn():
             orders += partition.release(now_ms, quota)
         changed = self._note_standstill(quota) or bool(self._untold())
         return Work(
@@ -134,10 +140,17 @@ class FrontierStage:
                 Output("schedule", self._routing.partition(order), order.server.encode(), encode(order))
                 for order in orders
             ],
-            sum([len(order.urls) for order in orders]) + changed,
+            # Also of what leaves no order behind: nobody but a checkpoint tells that it has happened.
+            quota.moved + changed,
             # When these are most of what is out, fetchers have run out of orders or soon will.
             urgent=bool(orders) and 2 * len(orders) >= sum(one.orders_out for one in self._partitions.values()),
         )
+
+    def _in_turn(self) -> Sequence[PartitionFrontier]:
+        """Another one is the first each time: what one uses up of a tick is not left for the next ones."""
+        partitions = list(self._partitions.values())
+        self._turn = (self._turn + 1) % max(1, len(partitions))
+        return partitions[self._turn :] + partitions[: self._turn]
 
     def _untold(self) -> Mapping[int, int]:
         """Pages that other processes must hear of: a checkpoint is due for them, also when nothing else happens."""

@@ -234,6 +234,23 @@ class TransportContract:
         until(lambda: len(member.gathered) == 6 * harness.partitions, [member])
         assert all(record.offset >= ends[record.partition] for record in member.gathered[4 * harness.partitions :])
 
+    def test_positions_reach_the_ends_at_assignment_and_again_after_a_rewind(self, harness: Harness) -> None:
+        """An end may stand behind what is not a record, and is passed all the same, however often the group changes before a commit."""
+        fill(harness.transport, INPUTS, harness.partitions, range(3))
+        first = Member(harness, FRONTIER)
+        settle(first)
+        ends = {TopicPartition(topic, p): end for p, one in first.owned.items() for topic, end in one.ends.items()}
+
+        def passed(*members: Member) -> bool:
+            return all(at.offset >= ends[where] for one in members for where, at in one.positions.items())
+
+        assert not passed(first)
+        until(lambda: passed(first), [first])
+        second = Member(harness, FRONTIER)
+        settle(first, second)
+        until(lambda: passed(first, second), [first, second])
+        assert {where.partition for where in (*first.positions, *second.positions)} == set(range(harness.partitions))
+
     def test_metadata_of_positions_comes_back(self, harness: Harness) -> None:
         """ "3,500 bytes of metadata pass": the offset's metadata carries a bitmap of the finished orders above it."""
         fill(harness.transport, ("schedule",), harness.partitions, range(4))

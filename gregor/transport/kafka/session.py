@@ -246,11 +246,12 @@ class KafkaSession:
                 self._positions[where] = position.offset
 
     def _drop(self, messages: Sequence[Message]) -> None:
-        """The consumer has moved past these: without a rewind they would be lost."""
+        """The consumer has moved past these: without a rewind they would be lost, and an end of a partition is not told twice."""
         for message in messages:
             where = TopicPartition(self._short.get(message.topic(), ""), message.partition())
-            if where in self._positions and message.error() is None:
-                self._positions[where] = message.offset() + 1
+            position = _position_after(message)
+            if where in self._positions and position is not None:
+                self._positions[where] = position
 
     def _close_retired(self) -> None:
         """Everybody has heard that these are gone; until then a stage may still read them."""
@@ -360,6 +361,14 @@ class KafkaSession:
 
 def _is_fatal(error: KafkaError) -> bool:
     return error.code() == KafkaError._FATAL or bool(error.fatal())
+
+
+def _position_after(message: Message) -> int | None:
+    """Where a message leads to; None: nowhere."""
+    error = message.error()
+    if error is None:
+        return int(message.offset()) + 1
+    return int(message.offset()) if error.code() == KafkaError._PARTITION_EOF else None
 
 
 def _size(message: Message) -> int:

@@ -18,7 +18,7 @@ from gregor.transport.port import LogReader, Record, TopicPartition
 from schemas.discovered import decode_discovered
 from schemas.fetched import decode_fetched
 from tests.pipeline.replay.recorded import CHANGELOG, ListLog, RecordedCrawl
-from tests.streams.frontier.rig import configure
+from tests.streams.frontier.rig import T0, configure
 from tests.streams.frontier.web import SimulatedWeb
 
 
@@ -67,13 +67,16 @@ VARIANTS: tuple[dict[str, dict[str, object]], ...] = (
     steps=st.sampled_from((3, 30, 120)),
     trouble=st.sampled_from((0.0, 0.1, 0.4)),
     variant=st.sampled_from(VARIANTS),
+    ahead_hours=st.sampled_from((0, 24)),
 )
 def test_any_history_is_the_same_step_by_step_and_by_the_times_of_its_records(
-    seed: int, steps: int, trouble: float, variant: dict[str, dict[str, object]]
+    seed: int, steps: int, trouble: float, variant: dict[str, dict[str, object]], ahead_hours: int
 ) -> None:
+    """Also that of a partition whose clock was ahead when it was first told."""
     chosen = config(**variant)
     web = SimulatedWeb(servers=12, largest=20, seed=seed)
     with RecordedCrawl(chosen, web, Random(seed), trouble) as crawl:
+        crawl.rig.frontier.books.clock(T0 + ahead_hours * 3600 * 1000)
         crawl.run(steps)
         if crawl.rig.replica.checkpoint is None:
             return

@@ -67,6 +67,8 @@ class Books:
 
     def __init__(self) -> None:
         self.now = 0
+        self.told = 0
+        """What the clock showed last; 0: nothing yet."""
         self.urls: dict[Key, ModelUrl] = {}
         self.turned_away: set[Key] = set()
         self.servers: dict[str, ModelServer] = {}
@@ -94,8 +96,11 @@ class Model:
         self.books.counts[name] = self.books.counts.get(name, 0) + by
 
     def clock(self, now: int) -> int:
-        self.books.now = max(self.books.now, now)
-        return self.books.now
+        """Goes on with the clock, also while it is ahead of it."""
+        books = self.books
+        passed = min(max(0, now - books.told), HOUR_MS) if books.told else 0
+        books.now, books.told = max(now, books.now + passed), now
+        return books.now
 
     def queued(self, server: str) -> list[ModelUrl]:
         found = [url for url in self.books.urls.values() if url.key[0] == server and url.life == "queued"]
@@ -147,6 +152,8 @@ class Model:
         for lease, (order, returns) in sorted(self.books.leases.items(), key=lambda one: one[1][1]):
             if returns <= now:
                 self._end(lease)
+                server = self.books.servers[order.server]
+                server.next = max(server.next, now + order.delay_ms)
                 self._requeue([url for url in self._urls(order) if url.life == "leased"], order.server, now)
         waiting = [url for url in self.books.urls.values() if url.life in ("retrying", "revisiting")]
         # What began to wait since the last checkpoint is seen after it, and so is what is due later than that.
@@ -244,8 +251,10 @@ class Model:
     def _out(self, order: FetchOrder) -> None:
         longest = int(self.config.fetch.total_timeout_s * 1000)
         tolerance = int(self.config.frontier.clock_tolerance_s * 1000)
-        assert order.deadline_ms >= order.created_ms + len(order.urls) * (order.delay_ms + longest)
-        self.books.leases[order.lease] = (order, order.deadline_ms + longest + tolerance)
+        deadline = order.deadline_ms + self.books.now - self.books.told
+        assert order.created_ms == self.books.now
+        assert deadline >= order.created_ms + len(order.urls) * (order.delay_ms + longest)
+        self.books.leases[order.lease] = (order, deadline + longest + tolerance)
         self.books.servers[order.server].leases.add(order.lease)
 
     def delay(self, name: str) -> int:

@@ -1,6 +1,6 @@
 """Orders that are answered, late, twice or never."""
 
-from tests.streams.frontier.rig import T0, Rig, answer, answer_with, configure, links, paths_of, result_of
+from tests.streams.frontier.rig import T0, Rig, answer, answer_with, configure, links, paths_of, result_of, rules
 
 CONFIG = {
     "fetch": {"total_timeout_s": 20.0, "delay_s": 2.0},
@@ -24,17 +24,39 @@ def test_a_lease_returns_only_after_deadline_longest_request_and_tolerance_and_c
         returns = order.deadline_ms + 20_000 + 5_000
         assert rig.frontier.next_due_ms() == returns
         assert rig.frontier.release(returns - 1) == []
-        (again,) = rig.frontier.release(returns)
+        assert rig.counters["leased"] == 2
+        assert rig.frontier.release(returns) == []
+        assert rig.counters["queued"] == 2
+        (again,) = rig.frontier.release(returns + 2_000)
         assert paths_of(again) == paths_of(order)
         assert again.attempt == 1
         assert again.lease != order.lease
+
+
+def test_after_a_lease_that_nobody_answered_its_server_is_left_alone_for_the_delay() -> None:
+    """A request may have started as late as at the deadline."""
+    with Rig(configure(robots={"obey": True}, **CONFIG)) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        (asked,) = rig.frontier.release(T0)
+        rig.frontier.confirm(rules(asked, delay_ms=3_600_000), T0)
+        (order,) = rig.frontier.release(T0 + 3_600_000)
+        returns = rig.frontier.next_due_ms()
+        assert returns is not None
+        assert rig.frontier.release(returns) == []
+        rig.commit()
+        rig.restart()
+        assert rig.frontier.next_due_ms() == returns + 3_600_000
+        assert rig.frontier.release(returns + 3_599_999) == []
+        (again,) = rig.frontier.release(returns + 3_600_000)
+        assert paths_of(again) == paths_of(order)
 
 
 def test_a_late_result_and_a_repeated_one_are_ignored() -> None:
     with Rig(configure(**CONFIG)) as rig:
         rig.frontier.discover([links("a.example", "/1", "/2")], T0)
         (first,) = rig.frontier.release(T0)
-        (second,) = rig.frontier.release(first.deadline_ms + 25_000)
+        rig.frontier.release(first.deadline_ms + 25_000)
+        (second,) = rig.frontier.release(first.deadline_ms + 27_000)
         rig.frontier.confirm(answer(first), second.created_ms)
         assert rig.counters["results_ignored"] == 1
         assert rig.counters["leased"] == 2
@@ -106,8 +128,6 @@ def test_an_abort_gives_the_leases_and_queues_of_the_last_checkpoint_back() -> N
 def test_impossible_numbers_in_a_result_break_nothing() -> None:
     with Rig(configure(robots={"obey": True})) as rig:
         from msgspec.structs import replace
-
-        from tests.streams.frontier.rig import rules
 
         rig.frontier.discover([links("a.example", "/1", "/2"), links("b.example", "/1")], T0)
         asked = {order.server: order for order in rig.frontier.release(T0)}

@@ -134,7 +134,7 @@ class Partition(RuleBasedStateMachine):
         delay = data.draw(st.sampled_from((0, 0, 3000)))
         return RobotsRules(scheme=result.scheme, verdict=verdict, text=text, crawl_delay_ms=delay)
 
-    @rule(seconds=st.sampled_from((0.001, 0.5, 2.0, 30.0, 90.0, 600.0, 4000.0, 90_000.0, -5.0)))
+    @rule(seconds=st.sampled_from((0.001, 0.5, 2.0, 30.0, 90.0, 600.0, 4000.0, 90_000.0, -5.0, -100_000.0)))
     def wait(self, seconds: float) -> None:
         self.now += int(seconds * 1000)
 
@@ -161,12 +161,19 @@ class Partition(RuleBasedStateMachine):
         self.model.abort()
         del self.known[self.committed :]
 
+    def _begin_anew(self) -> None:
+        self._forget()
+        self.fresh = True
+        # The clock is as of the last checkpoint that changed anything.
+        facts = self.rig.frontier.books.facts
+        assert facts.now_ms <= self.model.books.now
+        self.model.books.now, self.model.books.told = facts.now_ms, facts.told_ms
+
     @rule()
     @precondition(lambda self: not self.fresh)
     def restart(self) -> None:
         self.rig.resume()
-        self._forget()
-        self.fresh = True
+        self._begin_anew()
 
     @precondition(lambda self: not self.fresh)
     @rule(slice_length=st.integers(1, 9), truncated=st.booleans())
@@ -174,8 +181,7 @@ class Partition(RuleBasedStateMachine):
         if truncated:
             self.rig.truncate()
         self.rig.move(slice_length)
-        self._forget()
-        self.fresh = True
+        self._begin_anew()
 
     @invariant()
     def counts_agree(self) -> None:

@@ -1,12 +1,14 @@
 """Which orders go out, and when."""
 
+from itertools import pairwise
+
 import pytest
 
 from gregor.errors import CorruptState
 from schemas.codec import LARGEST_RECORD, encode
 from schemas.schedule import FetchOrder
 from streams.frontier import queue
-from streams.frontier.release import Quota
+from streams.frontier.release import DRAINED, EFFORT, Quota
 from tests.streams.frontier.rig import T0, Rig, answer, answer_with, configure, links, paths_of, result_of, rules
 
 
@@ -46,12 +48,12 @@ def test_one_order_of_a_server_is_in_flight_and_the_next_waits_for_its_delay() -
         rig.frontier.discover([links("a.example", "/1", "/2")], T0)
         (first,) = rig.frontier.release(T0)
         assert rig.frontier.release(T0 + 60_000) == []
-        rig.frontier.confirm(answer(first), T0 + 200)
+        rig.frontier.confirm(answer(first), T0 + 60_200)
         rig.commit()
         rig.restart()
-        assert rig.frontier.release(T0 + 10_199) == []
-        assert rig.frontier.next_due_ms() == T0 + 10_200
-        (second,) = rig.frontier.release(T0 + 10_200)
+        assert rig.frontier.release(T0 + 70_199) == []
+        assert rig.frontier.next_due_ms() == T0 + 70_200
+        (second,) = rig.frontier.release(T0 + 70_200)
         assert paths_of(first) != paths_of(second)
 
 
@@ -187,6 +189,53 @@ def test_a_clock_that_steps_back_holds_up_no_server_whose_time_had_come() -> Non
         rig.frontier.confirm(answer(first), T0)
         rig.frontier.discover([links("a.example", "/0")], T0 + 60_000)
         assert [order.server for order in rig.frontier.release(T0 - 3_600_000)] == ["a.example"]
+
+
+def test_a_partition_whose_clock_was_once_ahead_goes_on_by_what_passes() -> None:
+    day = 24 * 3600 * 1000
+    with Rig(configure(fetch={"delay_s": 2.0, "urls_per_order": 1})) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2", "/3")], T0 + day)
+        (first,) = rig.frontier.release(T0 + day)
+        rig.frontier.confirm(answer(first), T0 + day)
+        rig.commit()
+        rig.restart()
+        assert rig.frontier.release(T0) == []
+        assert rig.frontier.next_due_ms() == T0 + 2_000
+        assert rig.frontier.release(T0 + 1_999) == []
+        (second,) = rig.frontier.release(T0 + 2_000)
+        assert second.deadline_ms - first.deadline_ms == 2_000 - day, "fetchers keep it by their own clocks"
+        rig.commit()
+        rig.frontier.confirm(answer(second), T0 + 2_100)
+        rig.abort()
+        rig.frontier.confirm(answer(second), T0 + 2_500)
+        assert rig.frontier.next_due_ms() == T0 + 4_500
+        assert len(rig.frontier.release(T0 + 4_500)) == 1
+
+
+def test_a_clock_that_steps_back_while_nothing_is_due_is_followed_from_there_on() -> None:
+    with Rig(configure(fetch={"delay_s": 2.0, "urls_per_order": 1})) as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        (first,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(first), T0)
+        assert rig.frontier.release(T0 + 500) == []
+        assert rig.frontier.release(T0 - 3_600_000) == []
+        assert rig.frontier.next_due_ms() == T0 - 3_600_000 + 1_500
+        assert len(rig.frontier.release(T0 - 3_600_000 + 1_500)) == 1
+
+
+def test_the_queue_of_a_server_that_is_given_up_is_emptied_in_parts() -> None:
+    with Rig(configure(retry={"server_attempts": 1, "attempts": 0})) as rig:
+        rig.frontier.discover([links("a.example", *(f"/{number}" for number in range(12_000)))], T0)
+        rig.commit()
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, "dns"), T0)
+        failed = [rig.counters["failed"]]
+        while rig.frontier.next_due_ms() == 0:
+            assert rig.frontier.release(T0) == []
+            failed.append(rig.counters["failed"])
+        assert failed[-1] == 12_000
+        assert max(after - before for before, after in pairwise(failed)) < EFFORT + DRAINED
+        assert rig.frontier.next_due_ms() is None
 
 
 def test_nothing_is_due_when_nothing_is_queued_or_leased() -> None:

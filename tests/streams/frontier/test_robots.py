@@ -1,11 +1,13 @@
 """robots.txt: asked for first, obeyed at release, asked for again, and what happens without it."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from schemas.fetched import Timings
+from streams.frontier.release import EFFORT, REFUSAL
 from tests.streams.frontier.rig import T0, Rig, answer, configure, links, paths_of, rules
 
 OBEY = {"robots": {"obey": True}}
@@ -214,3 +216,20 @@ def test_rules_stay_parsed_as_far_as_their_texts_are_few_and_short() -> None:
         orders = rig.frontier.release(T0)
         assert [paths_of(order) for order in orders] == [["/1"]] * 100
         assert 1 <= len(rig.frontier.books.robots) <= 10
+
+
+def test_one_release_looks_at_no_more_refused_urls_than_it_has_time_for_and_goes_on_at_once() -> None:
+    """The loop polls in between: a broker takes who does not for dead, and rules can be made that are slow to evaluate."""
+    with Rig(configure(**OBEY, traps={"identical_pages": 0})) as rig:
+        hidden = [f"/private/{number}" for number in range(1000)]
+        rig.frontier.discover([links("a.example", *hidden, depth=1), links("b.example", "/", depth=9)], T0)
+        for order in rig.frontier.release(T0):
+            rig.frontier.confirm(rules(order, "rules", PRIVATE), T0)
+        dropped, orders = [0], []
+        while rig.frontier.next_due_ms() == 0:
+            orders += rig.frontier.release(T0)
+            dropped.append(rig.counters.get("dropped_robots", 0))
+        most = EFFORT // REFUSAL
+        assert max(after - before for before, after in pairwise(dropped)) == most < 1000
+        assert dropped[-1] == 1000
+        assert [order.server for order in orders] == ["b.example"]

@@ -15,7 +15,7 @@ from schemas.fetched import Fetched
 from schemas.schedule import FetchOrder, decode_order
 from schemas.verdicts import decode_verdict
 from streams.frontier.stage import FrontierStage
-from tests.streams.frontier.rig import T0, Rig, answer, configure, links
+from tests.streams.frontier.rig import T0, Rig, answer, configure, links, rules
 
 PLACEMENT = HashPlacement(4096, 2)
 
@@ -248,6 +248,20 @@ def test_a_record_in_another_partition_than_its_servers_is_refused_and_told(by: 
             f"expected in partition {placement.partition('example.org')}"
         }
         one.checkpoint()
+
+
+def test_a_partition_with_much_to_refuse_leaves_time_for_the_others() -> None:
+    with stage(robots={"obey": True}) as one:
+        one.receive(*found(8, 500))
+        for order in one.tick():
+            one.receive(rules(order, "refuse-all"))
+        done: list[dict[int, int]] = []
+        while one.stage.next_due_ms() == 0:
+            one.stage.tick(T0)
+            done.append({partition: now.get("dropped", 0) for partition, now in one.stage.counters().items()})
+        assert len(done) > 8
+        assert all(done[1].values()), "each had its turn"
+        assert sum(done[-1].values()) == 8 * 500
 
 
 def test_a_revoked_partition_is_forgotten_with_all_that_was_pending() -> None:
