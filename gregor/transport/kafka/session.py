@@ -288,6 +288,8 @@ class KafkaSession:
         self._consumer.incremental_assign(
             [ck.TopicPartition(self._inputs[name], partition, at.offset) for name, at in arrival.positions.items()]
         )
+        # librdkafka remembers a pause of a partition that was given up meanwhile.
+        self._consumer.resume(self._all_inputs([partition]))
         starts = ", ".join(f"{name} at {at.offset} of {arrival.ends[name]}" for name, at in arrival.positions.items())
         _log.info("partition %d begins: %s", partition, starts)
         return {partition: arrival.assignment()}
