@@ -37,6 +37,8 @@ BUSY_WAIT_S: Final = 0.01
 """How long finished orders may go unnoticed: a poll cannot be woken by them."""
 WORTH_A_COMMIT: Final = 2 * MIB
 """Bytes of results that take their readers longer than the commit takes."""
+MOST_CHECKPOINTS: Final = 2
+"""Results that wait to be committed, in full checkpoints: beyond them nothing is taken."""
 LEAVING_S: Final = 8.0
 """How long a stop waits for orders in flight; below the 10 s that many who ask for one wait before they kill."""
 
@@ -184,8 +186,9 @@ class OrderLoop(Loop):
         return self._pending.bytes >= WORTH_A_COMMIT or not self._busy
 
     def _throttle(self) -> None:
-        """Deliver no orders that cannot be taken: the stage is full, or the partition's window is."""
-        no_room = self._stage.room() <= 0
+        """Deliver no orders that cannot be taken: the stage is full, or the partition's window is, or results pile up here because
+        no checkpoint comes through. When one does, all of them leave in it, and it has to be done within a transaction's time."""
+        no_room = self._stage.room() <= 0 or self._pending.bytes >= MOST_CHECKPOINTS * self._policy.max_bytes
         wanted = {partition for partition, window in self._windows.items() if no_room or window.full}
         stop = [TopicPartition(self._topic, one) for one in wanted - self._paused]
         go = [TopicPartition(self._topic, one) for one in (self._paused - wanted) & self._windows.keys()]
