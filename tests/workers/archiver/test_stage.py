@@ -178,6 +178,30 @@ def test_a_file_of_which_nothing_was_committed_goes_away_when_another_has_its_fi
     assert not path.exists()
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["the partition stays", "the partition is lost"])
+def test_a_file_whose_commit_failed_goes_away_when_another_has_its_pages_and_is_made_again_otherwise(
+    tmp_path: Path, kept: bool
+) -> None:
+    stage = ArchiverStage(SMALL, tmp_path, "m")
+    assigned(stage)
+    add(stage, 0, 1)
+    (written,) = [decode_archive_file(one.value) for one in stage.prepare()]
+    stage.dropped()
+    path = tmp_path / written.file
+    if kept:
+        add(stage, 0, 1)
+        stage.prepare()
+        stage.committed()
+        hear(stage, written)
+        assert [page.facts.lease for page in open_archive(tmp_path)] == ["0-0", "0-1"]
+    else:
+        stage.revoked(frozenset((0,)))
+        stage.dropped()
+        assert path.exists(), "it may have been committed"
+        hear(stage, other(0, 2))
+        assert not path.exists()
+
+
 def test_what_a_member_leaves_that_never_comes_back_is_tidied_and_listed_by_another(tmp_path: Path) -> None:
     gone = ArchiverStage(SMALL, tmp_path, "gone")
     assigned(gone)
