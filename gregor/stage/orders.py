@@ -15,7 +15,7 @@ from gregor.config.sections import MIB, Checkpoint
 from gregor.errors import CommitFailed
 from gregor.stage.contract import Finished, OrderStage, Ticket
 from gregor.stage.decode import decode_all, decode_broadcast
-from gregor.stage.loop import POLL_BYTES, now_ms
+from gregor.stage.loop import POLL_BYTES, monotonic_ms, now_ms
 from gregor.stage.policy import NONE, Pace, Pending, due
 from gregor.stage.running import Loop
 from gregor.stage.window import Window
@@ -54,12 +54,14 @@ class OrderLoop(Loop):
         *,
         config_version: str = "",
         clock: Callable[[], int] = now_ms,
+        stopwatch: Callable[[], int] = monotonic_ms,
     ) -> None:
         super().__init__(session, stage)
         self._stage = stage
         self._policy = policy
         self._config_version = config_version
         self._clock = clock
+        self._stopwatch = stopwatch
         self._topic = stage.spec.inputs[0]
         self._epoch = 0
         self._windows: dict[int, Window] = {}
@@ -89,7 +91,7 @@ class OrderLoop(Loop):
             case Batch() as event:
                 self._take(event)
         self._gather()
-        if due(self._policy, self._pending, self._clock()):
+        if due(self._policy, self._pending, self._stopwatch()):
             self.checkpoint()
 
     @property
@@ -119,7 +121,7 @@ class OrderLoop(Loop):
         else:
             self._observer.committed(commit, 0, self._pending.bytes, time.perf_counter() - began)
             if self._pending.wanted_ms is not None:
-                self._pace.committed(self._clock())
+                self._pace.committed(self._stopwatch())
             self._finished, self._pending = [], NONE
             self.commits += 1
 
@@ -177,7 +179,7 @@ class OrderLoop(Loop):
                 self._finished.append(one)
                 self._note(decided=True, size=sum(len(output.value) for output in one.outputs))
         if self._pending.decided and self._pending.wanted_ms is None and self._awaited:
-            self._pending = replace(self._pending, wanted_ms=self._pace.earliest_ms(self._clock()))
+            self._pending = replace(self._pending, wanted_ms=self._pace.earliest_ms(self._stopwatch()))
 
     @property
     def _awaited(self) -> bool:
@@ -199,7 +201,7 @@ class OrderLoop(Loop):
         self._paused = wanted
 
     def _note(self, *, decided: bool, size: int) -> None:
-        now = self._clock()
+        now = self._stopwatch()
         old = self._pending
         self._pending = Pending(
             bytes=old.bytes + size,

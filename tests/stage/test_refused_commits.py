@@ -71,7 +71,7 @@ def test_no_more_orders_are_taken_than_two_checkpoints_hold_and_all_are_answered
     transport: EmbeddedTransport,
 ) -> None:
     stage, session = Quick(), Refused(transport.open(FETCHER))
-    loop = OrderLoop(stage, session, POLICY, clock=Clock())
+    loop = OrderLoop(stage, session, POLICY, clock=Clock(), stopwatch=Clock())
     transport.append([Output("schedule", 0, b"", b"order %d" % number) for number in range(ORDERS)])
     steps(loop)
     assert 2 * POLICY.max_bytes <= stage.taken * RESULT <= 2 * POLICY.max_bytes + 20 * RESULT
