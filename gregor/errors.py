@@ -8,7 +8,7 @@
      +-- TopologyError             2   a topic is missing or has another partition count
      +-- NoRoom                    2   a disk is full
      +-- StateError                4
-     |    +-- FolderInUse          4   another process holds the state folder
+     |    +-- FolderInUse          4   another process holds the folder
      |    +-- ForeignState         4   state of another crawl or cluster, or ahead of the changelog
      |    +-- CorruptState         4   state that cannot be read back
      +-- TransportError            2   the log refused something and trying again will not help

@@ -191,7 +191,8 @@ class ArchiverStage:
             shelf.dropped()
 
     def close(self) -> None:
-        """Nothing is held between checkpoints."""
+        """Of the files nothing is held between checkpoints."""
+        self._manifest.close()
 
 
 def maker_of(config: Config, member: str) -> Maker:
