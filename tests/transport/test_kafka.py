@@ -13,8 +13,10 @@ from confluent_kafka.admin import NewTopic
 
 from gregor.config import Names
 from gregor.config.sections import Kafka
+from gregor.errors import TransportError
 from gregor.state.options import SharedMemory
 from gregor.state.packed import Mutation, pack_delta
+from gregor.transport.kafka.broadcast import Broadcast
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.session import KafkaSession
 from gregor.transport.kafka.transport import KafkaTransport
@@ -195,6 +197,16 @@ def test_a_commit_leaves_the_changelog_of_a_partition_alone_of_which_nothing_cha
         assert {partition: one.sequence for partition, one in again.owned.items()} == {0: 1, 1: 4, 2: 2, 3: 1}
     finally:
         harness.close()
+
+
+def test_broadcast_inputs_that_no_broker_gives_are_waited_for_from_poll_to_poll_and_not_for_ever() -> None:
+    nobody = Kafka(bootstrap="127.0.0.1:9", give_up_after_s=0.3, transaction_timeout_s=1.0)
+    broadcast = Broadcast(Clients(Names("nobody"), nobody), ("control",))
+    assert broadcast.poll(0.1) == [], "whoever is asked to stop meanwhile hears of it"
+    assert broadcast.unread
+    with pytest.raises(TransportError, match=r"nobody\.control cannot be read: no broker gave its records for 1 s"):
+        list(iter(lambda: broadcast.poll(0.1), None))
+    broadcast.close()
 
 
 class SlowTransport(KafkaTransport):

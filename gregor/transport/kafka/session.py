@@ -93,6 +93,9 @@ class KafkaSession:
         if self._events:
             return self._events.popleft()
         self._close_retired()
+        if self._broadcast.unread:
+            # Before the group is asked for anything: a stage acts on an assignment at once, and what it was told holds from then on.
+            return Batch(self._epoch, (), {}, self._broadcast.poll(wait))
         ready = self._restore_slice()
         if ready:
             return Assigned(self._epoch, ready)
