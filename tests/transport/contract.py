@@ -610,6 +610,17 @@ class TransportContract:
                         assert [r.value for r in member.heard] == [b"limit-%d" % n for n in range(2500)]
             member.session.close(drain=True)
 
+    def test_broadcast_inputs_are_read_to_the_end_before_the_first_assignment(self, harness: Harness) -> None:
+        """The same: a stage with something to do acts as soon as it is assigned, and must know by then that the crawl is paused."""
+        harness.transport.append([Output("control", 0, b"crawl", b"pause-%d" % n) for n in range(1500)])
+        for stage in (FRONTIER, FETCHER):
+            member = Member(harness, stage)
+            settle(member)
+            first = next(n for n, event in enumerate(member.events) if isinstance(event, Assigned))
+            heard = [r.value for event in member.events[:first] if isinstance(event, Batch) for r in event.broadcast]
+            assert heard == [b"pause-%d" % n for n in range(1500)]
+            member.session.close(drain=True)
+
     def test_later_broadcast_records_reach_every_member(self, harness: Harness) -> None:
         """ "`control` and `sites` are read by everybody"."""
         first, second = Member(harness, FRONTIER), Member(harness, FRONTIER)
