@@ -3,6 +3,7 @@
 import secrets
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,14 @@ from gregor.transport.kafka.broadcast import Broadcast
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.session import KafkaSession
 from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Output, Session, StageSpec, TopicPartition
+from gregor.transport.port import InvalidCommit, Output, Session, StageSpec, TopicPartition
 from infra.kafka.cluster import KafkaCluster
+from schemas.codec import LARGEST_RECORD
 from schemas.topics import TOPICS
 from tests.transport.contract import TransportContract
 from tests.transport.embedded_folder import SMALL
 from tests.transport.harness import Harness
-from tests.transport.member import FAMILIES, FRONTIER, Member, fill, settle
+from tests.transport.member import FAMILIES, FRONTIER, Member, fill, settle, values
 from tests.transport.remote import RemoteSession
 
 
@@ -195,6 +197,24 @@ def test_a_commit_leaves_the_changelog_of_a_partition_alone_of_which_nothing_cha
         again = Member(harness, FRONTIER)
         settle(again)
         assert {partition: one.sequence for partition, one in again.owned.items()} == {0: 1, 1: 4, 2: 2, 3: 1}
+    finally:
+        harness.close()
+
+
+def test_a_change_of_the_state_that_no_record_holds_is_refused_with_its_size(
+    tmp_path: Path, kafka: KafkaCluster
+) -> None:
+    """A broker would refuse it every time, and the stage would restore, decide and commit the same for ever."""
+    harness = KafkaHarness(tmp_path, kafka)
+    try:
+        member = Member(harness, FRONTIER)
+        settle(member)
+        large = pack_delta([(FAMILIES.index("seen"), b"key", bytes(LARGEST_RECORD))])
+        with pytest.raises(InvalidCommit, match=rf"{len(large)} bytes for b'server' in the changelog of partition 1"):
+            member.commit([Output("verdicts", 0, b"k", b"v")], {1: [Mutation(b"server", large)]})
+        member.commit(mutations={1: [Mutation(b"server", pack_delta([(FAMILIES.index("seen"), b"key", b"small")]))]})
+        assert sequences(harness.transport, {1: 1})[1] == 1
+        assert values(harness.transport, "verdicts") == Counter()
     finally:
         harness.close()
 
