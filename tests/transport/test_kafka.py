@@ -29,7 +29,7 @@ from schemas.topics import TOPICS
 from tests.transport.contract import TransportContract
 from tests.transport.embedded_folder import SMALL
 from tests.transport.harness import Harness
-from tests.transport.member import FAMILIES, FRONTIER, Member, fill, settle, until, values
+from tests.transport.member import EXTRACTOR, FAMILIES, FRONTIER, Member, fill, settle, until, values
 from tests.transport.remote import RemoteSession
 
 
@@ -215,7 +215,9 @@ def forget(harness: KafkaHarness, stage: StageSpec, kept: Mapping[TopicPartition
         try:
             admin.delete_consumer_groups([group])[group].result(10)
             break
-        except KafkaException:
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                break
             # Until the session time-out its last member counts as one that will be back in a moment.
             assert time.monotonic() < give_up
             time.sleep(0.2)
@@ -241,6 +243,29 @@ def test_positions_that_the_broker_has_forgotten_are_those_of_the_last_checkpoin
         again = Member(harness, FRONTIER)
         settle(again)
         assert {at: one.offset for at, one in again.committed.items()} == committed
+    finally:
+        harness.close()
+
+
+def test_a_stage_without_a_changelog_does_not_begin_anew_when_the_broker_has_forgotten_its_positions(
+    tmp_path: Path, kafka: KafkaCluster
+) -> None:
+    harness = KafkaHarness(tmp_path, kafka)
+    try:
+        fill(harness.transport, ("pages",), harness.partitions, range(3))
+        member = Member(harness, EXTRACTOR)
+        until(lambda: len(member.gathered) == 3 * harness.partitions, [member])
+        harness.restart()
+        member = Member(harness, EXTRACTOR)
+        until(lambda: len(member.gathered) == 3 * harness.partitions, [member])
+        member.commit()
+        harness.restart()
+        forget(harness, EXTRACTOR, {})
+        with pytest.raises(TransportError, match=r"found none: .*offsets\.retention\.minutes; .*--to-latest"):
+            Member(harness, EXTRACTOR)
+        forget(harness, EXTRACTOR, {TopicPartition("pages", 0): 2})
+        again = Member(harness, EXTRACTOR)
+        until(lambda: len(again.gathered) == 1 + 3 * (harness.partitions - 1), [again])
     finally:
         harness.close()
 

@@ -52,6 +52,8 @@ def guarded(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> 
         ),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
+        # As a broker has it when nobody sets it.
+        "offsets.retention.minutes": "10080",
     }
     with KafkaCluster(proxies=(0,), settings=settings) as kafka:
         mechanism = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
@@ -127,6 +129,7 @@ def test_commands_and_workers_talk_to_it_and_nobody_sees_the_password(
         assert code == 0, printed
         said.append(printed)
     assert "*** (env:BROKER_PASSWORD)" in said[-1]
+    assert "the brokers forget where workers stand 7 days after the last of a role has left" in said[0]
     with held_ports(1) as (port,):
         pass
     worker = member.start("worker", "frontier", "--folder", str(tmp_path / "state"), "--metrics-port", str(port))

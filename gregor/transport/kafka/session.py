@@ -52,11 +52,15 @@ class KafkaSession:
 
     prompt: bool = False
 
-    def __init__(self, clients: Clients, stage: StageSpec, folder: MemberFolder, changelog: Changelog | None) -> None:
+    def __init__(
+        self, clients: Clients, stage: StageSpec, folder: MemberFolder, changelog: Changelog | None, topic_id: str = ""
+    ) -> None:
+        """``topic_id``: of the first input, for the note that positions in it were committed; empty: there is a changelog for that."""
         self._clients = clients
         self._stage = stage
         self._folder = folder
         self._changelog = changelog
+        self._unnoted = topic_id
         self._inputs = {name: clients.names.topic(name) for name in stage.inputs}
         self._short = {topic: name for name, topic in self._inputs.items()}
         self._epoch = 0
@@ -126,6 +130,9 @@ class KafkaSession:
             self._start_over()
             raise
         self._committed.update(commit.positions)
+        if self._unnoted:
+            self._folder.note_commit(self._unnoted)
+            self._unnoted = ""
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
         self._consumer.pause(self._kafka_partitions(partitions))
