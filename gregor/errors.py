@@ -9,7 +9,7 @@
      +-- NoRoom                    2   a disk is full
      +-- NoAccess                  2   the system does not let us use a file or folder
      +-- StateError                4
-     |    +-- FolderInUse          4   another process holds the state folder
+     |    +-- FolderInUse          4   another process holds the folder
      |    +-- ForeignState         4   state of another crawl or cluster, or ahead of the changelog
      |    +-- CorruptState         4   state that cannot be read back
      +-- TransportError            2   the log refused something and trying again will not help

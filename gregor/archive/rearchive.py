@@ -56,6 +56,7 @@ def rearchive(log: LogReader, config: Config, starts: Mapping[int, int], folder:
                 _flush(shelf, disk, manifest)
                 pending = 0
         _flush(shelf, disk, manifest)
+    manifest.close()
     return Rearchived(pages, unreadable, len(manifest.files))
 
 

@@ -12,17 +12,22 @@ from gregor.config import Config, Flag
 from gregor.errors import CheckFailed, TopologyError
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.topics import (
+    RETENTION,
     Difference,
     Found,
     check_layout,
     compare,
     create,
     find_topics,
+    forgets_after_days,
     remedy,
 )
 from schemas.control import Layout
 from schemas.topics import TOPICS, Topic
 
+_log = logging.getLogger("gregor.topics")
+
+SHORT_REST_DAYS = 30
 COLUMNS = ("topic", "partitions", "cleanup", "kept", "largest record", "")
 
 
@@ -70,6 +75,14 @@ def topics(settings: Settings, make: bool, as_json: bool, bootstrap: str | None)
         click.echo(_as_json(config, layout, found, differences, made))
     else:
         click.echo("\n".join(_as_text(config, layout, found, differences, made)))
+    days = forgets_after_days(admin)
+    if days is not None and days < SHORT_REST_DAYS:
+        _log.warning(
+            "the brokers forget where workers stand %g days after the last of a role has left (%s): set it to 5256000, "
+            "or let no role rest for so long",
+            days,
+            RETENTION,
+        )
     if differences:
         raise CheckFailed(_summary(differences), remedy=remedy(differences))
 

@@ -37,6 +37,10 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def monotonic_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
 def _no_note(where: TopicPartition) -> str:
     return ""
 
@@ -45,7 +49,8 @@ class StageLoop(Loop):
     """Runs one batch stage in one session.
 
     ``notes`` gives what is committed beside a position, and comes back with the assignment: for a stage that has to know what of
-    its work outside of Kafka belongs to that position.
+    its work outside of Kafka belongs to that position. ``clock`` tells the time to the stage and may be set back; what the loop itself
+    waits for goes by the ``stopwatch``.
     """
 
     def __init__(
@@ -56,6 +61,7 @@ class StageLoop(Loop):
         *,
         config_version: str = "",
         clock: Callable[[], int] = now_ms,
+        stopwatch: Callable[[], int] = monotonic_ms,
         notes: Callable[[TopicPartition], str] = _no_note,
     ) -> None:
         super().__init__(session, stage)
@@ -63,6 +69,7 @@ class StageLoop(Loop):
         self._policy = policy
         self._config_version = config_version
         self._clock = clock
+        self._stopwatch = stopwatch
         self._notes = notes
         self._held_until_ms: int | None = None
         """While the stage cannot finish its checkpoint: when to ask again. Its inputs are paused."""
@@ -139,7 +146,7 @@ class StageLoop(Loop):
             self._committed.update(self._positions)
             self._ends = {where: end for where, end in self._ends.items() if self._committed[where] < end}
             if self._pending.wanted_ms is not None:
-                self._pace.committed(self._clock())
+                self._pace.committed(self._stopwatch())
             self._outputs, self._pending = [], NONE
             self.commits += 1
 
@@ -149,7 +156,7 @@ class StageLoop(Loop):
             self.checkpoint()
 
     def _is_due(self) -> bool:
-        now = self._clock()
+        now = self._stopwatch()
         if self._held_until_ms is not None:
             return now >= self._held_until_ms
         return due(self._policy, self._pending, now)
@@ -159,7 +166,7 @@ class StageLoop(Loop):
         if self._held_until_ms is None:
             _log.warning("%s takes no more input: %s", self._stage.spec.name, reason)
             self._session.pause(list(self._positions))
-        self._held_until_ms = self._clock() + RETRY_MS
+        self._held_until_ms = self._stopwatch() + RETRY_MS
 
     def _go_on(self) -> None:
         if self._held_until_ms is not None:
@@ -168,13 +175,14 @@ class StageLoop(Loop):
             self._session.resume(list(self._positions))
 
     def _wait(self, longest: float) -> float:
-        """Seconds to the next thing that the clock alone brings about."""
+        """Seconds to the next thing that time alone brings about."""
+        now = self._stopwatch()
         if self._held_until_ms is not None:
-            return min(longest, max(0.0, (self._held_until_ms - self._clock()) / 1000))
-        dues = [at for at in (next_due_ms(self._policy, self._pending), self._stage.next_due_ms()) if at is not None]
-        if not dues:
-            return longest
-        return min(longest, max(0.0, (min(dues) - self._clock()) / 1000))
+            return min(longest, max(0.0, (self._held_until_ms - now) / 1000))
+        committing, ticking = next_due_ms(self._policy, self._pending), self._stage.next_due_ms()
+        left = [committing - now] if committing is not None else []
+        left += [ticking - self._clock()] if ticking is not None else []
+        return min(longest, max(0.0, min(left) / 1000)) if left else longest
 
     def _arrive(self, event: Assigned) -> None:
         for partition, assignment in event.partitions.items():
@@ -210,10 +218,10 @@ class StageLoop(Loop):
             size = work.bytes + sum(len(output.value) for output in work.outputs)
             self._note(decided=True, urls=work.urls, size=size)
             if work.urgent and self._pending.wanted_ms is None:
-                self._pending = replace(self._pending, wanted_ms=self._pace.earliest_ms(self._clock()))
+                self._pending = replace(self._pending, wanted_ms=self._pace.earliest_ms(self._stopwatch()))
 
     def _note(self, *, decided: bool = False, moved: bool = False, urls: int = 0, size: int = 0) -> None:
-        now = self._clock()
+        now = self._stopwatch()
         pending = self._pending
         first = not (pending.decided or pending.moved)
         self._pending = replace(

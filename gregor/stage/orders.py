@@ -15,7 +15,7 @@ from gregor.config.sections import MIB, Checkpoint
 from gregor.errors import CommitFailed
 from gregor.stage.contract import Finished, OrderStage, Ticket
 from gregor.stage.decode import decode_all, decode_broadcast
-from gregor.stage.loop import POLL_BYTES, now_ms
+from gregor.stage.loop import POLL_BYTES, monotonic_ms, now_ms
 from gregor.stage.policy import NONE, Pace, Pending, due
 from gregor.stage.running import Loop
 from gregor.stage.window import Window
@@ -37,6 +37,8 @@ BUSY_WAIT_S: Final = 0.01
 """How long finished orders may go unnoticed: a poll cannot be woken by them."""
 WORTH_A_COMMIT: Final = 2 * MIB
 """Bytes of results that take their readers longer than the commit takes."""
+MOST_CHECKPOINTS: Final = 2
+"""Results that wait to be committed, in full checkpoints: beyond them nothing is taken."""
 LEAVING_S: Final = 8.0
 """How long a stop waits for orders in flight; below the 10 s that many who ask for one wait before they kill."""
 
@@ -52,12 +54,14 @@ class OrderLoop(Loop):
         *,
         config_version: str = "",
         clock: Callable[[], int] = now_ms,
+        stopwatch: Callable[[], int] = monotonic_ms,
     ) -> None:
         super().__init__(session, stage)
         self._stage = stage
         self._policy = policy
         self._config_version = config_version
         self._clock = clock
+        self._stopwatch = stopwatch
         self._topic = stage.spec.inputs[0]
         self._epoch = 0
         self._windows: dict[int, Window] = {}
@@ -87,7 +91,7 @@ class OrderLoop(Loop):
             case Batch() as event:
                 self._take(event)
         self._gather()
-        if due(self._policy, self._pending, self._clock()):
+        if due(self._policy, self._pending, self._stopwatch()):
             self.checkpoint()
 
     @property
@@ -117,7 +121,7 @@ class OrderLoop(Loop):
         else:
             self._observer.committed(commit, 0, self._pending.bytes, time.perf_counter() - began)
             if self._pending.wanted_ms is not None:
-                self._pace.committed(self._clock())
+                self._pace.committed(self._stopwatch())
             self._finished, self._pending = [], NONE
             self.commits += 1
 
@@ -175,7 +179,7 @@ class OrderLoop(Loop):
                 self._finished.append(one)
                 self._note(decided=True, size=sum(len(output.value) for output in one.outputs))
         if self._pending.decided and self._pending.wanted_ms is None and self._awaited:
-            self._pending = replace(self._pending, wanted_ms=self._pace.earliest_ms(self._clock()))
+            self._pending = replace(self._pending, wanted_ms=self._pace.earliest_ms(self._stopwatch()))
 
     @property
     def _awaited(self) -> bool:
@@ -184,8 +188,9 @@ class OrderLoop(Loop):
         return self._pending.bytes >= WORTH_A_COMMIT or not self._busy
 
     def _throttle(self) -> None:
-        """Deliver no orders that cannot be taken: the stage is full, or the partition's window is."""
-        no_room = self._stage.room() <= 0
+        """Deliver no orders that cannot be taken: the stage is full, or the partition's window is, or results pile up here because
+        no checkpoint comes through. When one does, all of them leave in it, and it has to be done within a transaction's time."""
+        no_room = self._stage.room() <= 0 or self._pending.bytes >= MOST_CHECKPOINTS * self._policy.max_bytes
         wanted = {partition for partition, window in self._windows.items() if no_room or window.full}
         stop = [TopicPartition(self._topic, one) for one in wanted - self._paused]
         go = [TopicPartition(self._topic, one) for one in (self._paused - wanted) & self._windows.keys()]
@@ -196,7 +201,7 @@ class OrderLoop(Loop):
         self._paused = wanted
 
     def _note(self, *, decided: bool, size: int) -> None:
-        now = self._clock()
+        now = self._stopwatch()
         old = self._pending
         self._pending = Pending(
             bytes=old.bytes + size,

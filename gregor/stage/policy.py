@@ -1,4 +1,7 @@
-"""When to checkpoint: the input is idle, enough URLs, enough bytes, enough time, or somebody waits for it, whichever comes first."""
+"""When to checkpoint: the input is idle, enough URLs, enough bytes, enough time, or somebody waits for it, whichever comes first.
+
+All times here are those of a stopwatch, which is never set back.
+"""
 
 from typing import Final
 

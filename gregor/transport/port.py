@@ -85,7 +85,7 @@ class StageSpec(Struct, frozen=True, kw_only=True):
     inputs: tuple[str, ...]
     """Co-partitioned topics: a member that owns partition p owns it in all of them."""
     broadcast: tuple[str, ...] = ()
-    """Topics that every member reads from the beginning, before its first batch, outside of any group."""
+    """Topics that every member reads from the beginning, before its first assignment, outside of any group."""
     outputs: tuple[str, ...] = ()
     changelog: str = ""
     """Topic that logs the state; empty: the stage keeps none."""

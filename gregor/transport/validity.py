@@ -1,6 +1,6 @@
 """What every engine refuses to commit, because only a bug asks for it."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 from gregor.transport.port import LARGEST_METADATA, Commit, InvalidCommit, StageSpec, TopicPartition
 from schemas.codec import LARGEST_RECORD
@@ -26,6 +26,16 @@ def check_commit(commit: Commit, stage: StageSpec, owned: Set[int]) -> None:
             )
     if commit.mutations and (stage.state is None or not commit.mutations.keys() <= owned):
         raise InvalidCommit("mutations of a partition that is not assigned, or of a stage without state")
+
+
+def check_changelog(partition: int, records: Sequence[tuple[bytes, bytes]]) -> None:
+    """Raises InvalidCommit for a record that the broker would refuse whenever it is sent: the same commit would be built for ever."""
+    for key, value in records:
+        if len(value) > LARGEST_RECORD:
+            raise InvalidCommit(
+                f"a record of {len(value)} bytes for {key[:80]!r} in the changelog of partition {partition}, "
+                f"of at most {LARGEST_RECORD}"
+            )
 
 
 def _names(partitions: Set[TopicPartition]) -> str:

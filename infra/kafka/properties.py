@@ -90,6 +90,8 @@ def _durability(brokers: int) -> dict[str, str | int]:
 def _groups_and_transactions() -> dict[str, str | int]:
     return {
         "group.initial.rebalance.delay.ms": 0,
+        # Ten years: a crawl may rest, and a group without positions does not know what it has done.
+        "offsets.retention.minutes": 5_256_000,
         "group.min.session.timeout.ms": 6000,
         # Groups of the newer protocol have their time-outs set here, not by the client.
         "group.consumer.min.heartbeat.interval.ms": 1000,

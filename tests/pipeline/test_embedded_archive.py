@@ -6,8 +6,10 @@ from pathlib import Path
 from gregor.archive.reader import open_archive
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
+from gregor.errors import EXIT_STATE
 from tests.chaos.processes import gregor, seeded
 from tests.pipeline.configured import write_config
+from workers.archiver.manifest import Manifest
 
 
 def archived(folder: Path) -> Counter[tuple[str, str]]:
@@ -30,6 +32,27 @@ def test_killed_at_random_moments_a_crawl_archives_each_response_once(tmp_path: 
         assert {url for url, _ in found} == server.site.urls(), "and none lost"
         pages = {page.url: page.body for page in open_archive(folder / "archive") if page.status == 200}
         assert pages.keys() == server.site.pages()
+
+
+def test_two_crawls_at_once_do_not_archive_into_one_folder(tmp_path: Path) -> None:
+    with serve(DemoSite(hosts=1, pages_per_host=3)) as server:
+        config = write_config(tmp_path / "gregor.toml", server)
+        shared = tmp_path / "shared"
+        config.write_text(f'{config.read_text()}[archive]\nfolder = "{shared}"\n')
+        shared.mkdir()
+        first = Manifest(shared, "archiver-0")
+        with gregor(config, "crawl", "--output", tmp_path / "second") as running:
+            code, printed = running.wait()
+        assert code == EXIT_STATE
+        assert (
+            "files-archiver-0.jsonl is written by another process; stop that process, or set archive.folder" in printed
+        )
+        assert "Traceback" not in printed
+        first.close()
+        with gregor(config, "crawl", "--output", tmp_path / "second") as running:
+            code, printed = running.wait()
+        assert code == 0, printed
+        assert archived(shared)
 
 
 def test_an_archive_can_be_elsewhere_or_not_at_all(tmp_path: Path) -> None:

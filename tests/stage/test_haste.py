@@ -81,7 +81,9 @@ def test_the_first_orders_leave_at_once_and_after_many_the_next_ones_a_little_ap
     transport: EmbeddedTransport,
 ) -> None:
     clock, placement = Clock(), HashPlacement(CONFIG.partitions.repositories, SETTINGS.partitions)
-    loop = StageLoop(FrontierStage(CONFIG, placement), transport.open(FRONTIER), CONFIG.checkpoint, clock=clock)
+    loop = StageLoop(
+        FrontierStage(CONFIG, placement), transport.open(FRONTIER), CONFIG.checkpoint, clock=clock, stopwatch=clock
+    )
 
     def find(step: int) -> None:
         """As many servers as were found before, so that their orders are most of what is out."""
@@ -118,7 +120,7 @@ def test_the_first_orders_leave_at_once_and_after_many_the_next_ones_a_little_ap
 
 def test_results_leave_at_once_when_no_order_is_left(transport: EmbeddedTransport) -> None:
     stage = Slow()
-    loop = OrderLoop(stage, transport.open(FETCHER), CONFIG.checkpoint, clock=Clock())
+    loop = OrderLoop(stage, transport.open(FETCHER), CONFIG.checkpoint, clock=Clock(), stopwatch=Clock())
     transport.append([Output("schedule", 0, b"", b"order %d" % number) for number in range(3)])
     steps(loop, lambda: len(stage.running) == 3)
     stage.done = stage.running[1:]
@@ -132,7 +134,7 @@ def test_results_leave_at_once_when_no_order_is_left(transport: EmbeddedTranspor
 
 def test_enough_results_to_work_on_leave_while_other_orders_are_on_their_way(transport: EmbeddedTransport) -> None:
     stage = Slow()
-    loop = OrderLoop(stage, transport.open(FETCHER), CONFIG.checkpoint, clock=Clock())
+    loop = OrderLoop(stage, transport.open(FETCHER), CONFIG.checkpoint, clock=Clock(), stopwatch=Clock())
     transport.append([Output("schedule", 0, b"", b"order %d" % number) for number in range(3)])
     steps(loop, lambda: len(stage.running) == 3)
     stage.result = bytes(WORTH_A_COMMIT // 2)

@@ -176,6 +176,31 @@ class TransportContract:
         member.session.resume([TopicPartition("pages", 0)])
         until(lambda: len(member.gathered) == 5 * harness.partitions, [member])
 
+    def test_a_paused_partition_that_is_lost_and_comes_back_delivers_again(self, harness: Harness) -> None:
+        """ "an assignment begins unpaused": whoever paused it need not remember what is not his any more."""
+        everything = [TopicPartition("schedule", partition) for partition in range(harness.partitions)]
+        first = Member(harness, FETCHER)
+        settle(first)
+        first.session.pause(everything)
+        harness.lose_answer(first.session, happened=False)
+        with pytest.raises(UnknownOutcome):
+            first.commit()
+        first.events.clear()
+        until(lambda: any(isinstance(event, Revoked) for event in first.events), [first])
+        settle(first)
+        fill(harness.transport, ("schedule",), harness.partitions, range(3))
+        until(lambda: len(first.gathered) == 3 * harness.partitions, [first])
+        first.commit()
+        first.session.pause(everything)
+        second = Member(harness, FETCHER)
+        settle(first, second)
+        gone = set(second.owned)
+        fill(harness.transport, ("schedule",), harness.partitions, range(3, 5))
+        second.session.close(drain=True)
+        settle(first)
+        until(lambda: {record.partition for record in first.gathered} >= gone, [first])
+        assert {record.partition for record in first.gathered} == gone, "what was kept all the time is still paused"
+
     # Commits
 
     def test_outputs_positions_and_state_become_visible_together(self, harness: Harness) -> None:
@@ -600,6 +625,17 @@ class TransportContract:
                     records += event.records
                     if event.records:
                         assert [r.value for r in member.heard] == [b"limit-%d" % n for n in range(2500)]
+            member.session.close(drain=True)
+
+    def test_broadcast_inputs_are_read_to_the_end_before_the_first_assignment(self, harness: Harness) -> None:
+        """The same: a stage with something to do acts as soon as it is assigned, and must know by then that the crawl is paused."""
+        harness.transport.append([Output("control", 0, b"crawl", b"pause-%d" % n) for n in range(1500)])
+        for stage in (FRONTIER, FETCHER):
+            member = Member(harness, stage)
+            settle(member)
+            first = next(n for n, event in enumerate(member.events) if isinstance(event, Assigned))
+            heard = [r.value for event in member.events[:first] if isinstance(event, Batch) for r in event.broadcast]
+            assert heard == [b"pause-%d" % n for n in range(1500)]
             member.session.close(drain=True)
 
     def test_later_broadcast_records_reach_every_member(self, harness: Harness) -> None:

@@ -43,7 +43,7 @@ FRONTIER = StageSpec(
 """Two co-partitioned inputs, a broadcast input and state."""
 EXTRACTOR = StageSpec(name="extractor", inputs=("pages",), outputs=("discovered", "items", "dead-letters"))
 VIEWS = StageSpec(name="views", inputs=("verdicts",))
-FETCHER = StageSpec(name="fetcher", inputs=("schedule",), outputs=("fetched", "pages"))
+FETCHER = StageSpec(name="fetcher", inputs=("schedule",), broadcast=("control",), outputs=("fetched", "pages"))
 STAGES = (FRONTIER, EXTRACTOR, VIEWS, FETCHER)
 
 

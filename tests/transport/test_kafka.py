@@ -3,28 +3,33 @@
 import secrets
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import confluent_kafka as ck
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewTopic
 
 from gregor.config import Names
 from gregor.config.sections import Kafka
+from gregor.errors import ForeignState, TransportError
 from gregor.state.options import SharedMemory
 from gregor.state.packed import Mutation, pack_delta
+from gregor.transport.kafka.broadcast import Broadcast
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.session import KafkaSession
 from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Output, Session, StageSpec, TopicPartition
+from gregor.transport.port import InvalidCommit, Output, Session, StageSpec, TopicPartition
 from infra.kafka.cluster import KafkaCluster
+from schemas.codec import LARGEST_RECORD
 from schemas.topics import TOPICS
 from tests.transport.contract import TransportContract
 from tests.transport.embedded_folder import SMALL
 from tests.transport.harness import Harness
-from tests.transport.member import FAMILIES, FRONTIER, Member, fill, settle
+from tests.transport.member import EXTRACTOR, FAMILIES, FRONTIER, Member, fill, settle, until, values
 from tests.transport.remote import RemoteSession
 
 
@@ -59,6 +64,10 @@ class KafkaHarness(Harness):
     @property
     def names(self) -> Names:
         return self._names
+
+    @property
+    def settings(self) -> Kafka:
+        return self._kafka
 
     @property
     def transport(self) -> KafkaTransport:
@@ -195,6 +204,113 @@ def test_a_commit_leaves_the_changelog_of_a_partition_alone_of_which_nothing_cha
         assert {partition: one.sequence for partition, one in again.owned.items()} == {0: 1, 1: 4, 2: 2, 3: 1}
     finally:
         harness.close()
+
+
+def forget(harness: KafkaHarness, stage: StageSpec, kept: Mapping[TopicPartition, int]) -> None:
+    """What a broker does with the positions of a group that is away for long, all but those that are kept."""
+    names, admin = harness.names, Clients(harness.names, harness.settings).admin()
+    group = names.group(stage.name)
+    give_up = time.monotonic() + harness.patience
+    while True:
+        try:
+            admin.delete_consumer_groups([group])[group].result(10)
+            break
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                break
+            # Until the session time-out its last member counts as one that will be back in a moment.
+            assert time.monotonic() < give_up
+            time.sleep(0.2)
+    if kept:
+        places = [ck.TopicPartition(names.topic(at.topic), at.partition, offset) for at, offset in kept.items()]
+        admin.alter_consumer_group_offsets([ck.ConsumerGroupTopicPartitions(group, places)])[group].result(10)
+
+
+@pytest.mark.parametrize("forgotten", [("fetched",), ("discovered", "fetched")], ids=["one input", "both inputs"])
+def test_positions_that_the_broker_has_forgotten_are_those_of_the_last_checkpoint(
+    tmp_path: Path, kafka: KafkaCluster, forgotten: tuple[str, ...]
+) -> None:
+    """The second input is not subscribed to, so that a broker forgets it under a frontier that runs, when no page comes for a week."""
+    harness = KafkaHarness(tmp_path, kafka)
+    try:
+        fill(harness.transport, FRONTIER.inputs, harness.partitions, range(3))
+        member = Member(harness, FRONTIER)
+        until(lambda: len(member.gathered) == 6 * harness.partitions, [member])
+        member.commit()
+        committed = {at: one.offset for at, one in member.committed.items()}
+        harness.restart()
+        forget(harness, FRONTIER, {at: offset for at, offset in committed.items() if at.topic not in forgotten})
+        again = Member(harness, FRONTIER)
+        settle(again)
+        assert {at: one.offset for at, one in again.committed.items()} == committed
+    finally:
+        harness.close()
+
+
+def test_a_stage_without_a_changelog_does_not_begin_anew_when_the_broker_has_forgotten_its_positions(
+    tmp_path: Path, kafka: KafkaCluster
+) -> None:
+    harness = KafkaHarness(tmp_path, kafka)
+    try:
+        fill(harness.transport, ("pages",), harness.partitions, range(3))
+        member = Member(harness, EXTRACTOR)
+        until(lambda: len(member.gathered) == 3 * harness.partitions, [member])
+        harness.restart()
+        member = Member(harness, EXTRACTOR)
+        until(lambda: len(member.gathered) == 3 * harness.partitions, [member])
+        member.commit()
+        harness.restart()
+        forget(harness, EXTRACTOR, {})
+        with pytest.raises(TransportError, match=r"found none: .*offsets\.retention\.minutes; .*--to-latest"):
+            Member(harness, EXTRACTOR)
+        forget(harness, EXTRACTOR, {TopicPartition("pages", 0): 2})
+        again = Member(harness, EXTRACTOR)
+        until(lambda: len(again.gathered) == 1 + 3 * (harness.partitions - 1), [again])
+    finally:
+        harness.close()
+
+
+def test_a_position_that_is_not_that_of_the_last_checkpoint_is_refused(tmp_path: Path, kafka: KafkaCluster) -> None:
+    harness = KafkaHarness(tmp_path, kafka)
+    try:
+        fill(harness.transport, FRONTIER.inputs, harness.partitions, range(3))
+        member = Member(harness, FRONTIER)
+        until(lambda: len(member.gathered) == 6 * harness.partitions, [member])
+        member.commit()
+        harness.restart()
+        forget(harness, FRONTIER, {TopicPartition("discovered", 2): 1})
+        with pytest.raises(ForeignState, match="partition 2: expected the changelog's last checkpoint to stand at"):
+            settle(Member(harness, FRONTIER))
+    finally:
+        harness.close()
+
+
+def test_a_change_of_the_state_that_no_record_holds_is_refused_with_its_size(
+    tmp_path: Path, kafka: KafkaCluster
+) -> None:
+    """A broker would refuse it every time, and the stage would restore, decide and commit the same for ever."""
+    harness = KafkaHarness(tmp_path, kafka)
+    try:
+        member = Member(harness, FRONTIER)
+        settle(member)
+        large = pack_delta([(FAMILIES.index("seen"), b"key", bytes(LARGEST_RECORD))])
+        with pytest.raises(InvalidCommit, match=rf"{len(large)} bytes for b'server' in the changelog of partition 1"):
+            member.commit([Output("verdicts", 0, b"k", b"v")], {1: [Mutation(b"server", large)]})
+        member.commit(mutations={1: [Mutation(b"server", pack_delta([(FAMILIES.index("seen"), b"key", b"small")]))]})
+        assert sequences(harness.transport, {1: 1})[1] == 1
+        assert values(harness.transport, "verdicts") == Counter()
+    finally:
+        harness.close()
+
+
+def test_broadcast_inputs_that_no_broker_gives_are_waited_for_from_poll_to_poll_and_not_for_ever() -> None:
+    nobody = Kafka(bootstrap="127.0.0.1:9", give_up_after_s=0.3, transaction_timeout_s=1.0)
+    broadcast = Broadcast(Clients(Names("nobody"), nobody), ("control",))
+    assert broadcast.poll(0.1) == [], "whoever is asked to stop meanwhile hears of it"
+    assert broadcast.unread
+    with pytest.raises(TransportError, match=r"nobody\.control cannot be read: no broker gave its records for 1 s"):
+        list(iter(lambda: broadcast.poll(0.1), None))
+    broadcast.close()
 
 
 class SlowTransport(KafkaTransport):

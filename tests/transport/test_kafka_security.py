@@ -10,13 +10,19 @@ from pathlib import Path
 import pytest
 import trustme
 from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
+    ResourcePatternType,
+    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
+from gregor.config import Names
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.ports import HOST, held_ports
 from tests.chaos.processes import PATIENCE_S, REPOSITORY, until
@@ -44,6 +50,10 @@ def guarded(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> 
         "listener.name.side.scram-sha-512.sasl.jaas.config": (
             "org.apache.kafka.common.security.scram.ScramLoginModule required;"
         ),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+        # As a broker has it when nobody sets it.
+        "offsets.retention.minutes": "10080",
     }
     with KafkaCluster(proxies=(0,), settings=settings) as kafka:
         mechanism = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
@@ -67,10 +77,11 @@ class Member:
         self.folder = folder
         authority.cert_pem.write_to_path(str(folder / "authority.pem"))
         self._file = folder / "gregor.toml"
+        self.crawl = f"guarded-{secrets.token_hex(4)}"
         self._file.write_text(
             f"""
             [crawl]
-            name = "guarded-{secrets.token_hex(4)}"
+            name = "{self.crawl}"
             [partitions]
             partitions = 2
             [kafka]
@@ -118,6 +129,7 @@ def test_commands_and_workers_talk_to_it_and_nobody_sees_the_password(
         assert code == 0, printed
         said.append(printed)
     assert "*** (env:BROKER_PASSWORD)" in said[-1]
+    assert "the brokers forget where workers stand 7 days after the last of a role has left" in said[0]
     with held_ports(1) as (port,):
         pass
     worker = member.start("worker", "frontier", "--folder", str(tmp_path / "state"), "--metrics-port", str(port))
@@ -143,6 +155,44 @@ def test_commands_and_workers_talk_to_it_and_nobody_sees_the_password(
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert written
     assert not [path for path in written if PASSWORD.encode() in path.read_bytes()]
+
+
+def test_a_topic_that_may_not_be_read_ends_a_worker_in_one_sentence(
+    tmp_path: Path, guarded: str, authority: trustme.CA
+) -> None:
+    member = Member(tmp_path, guarded, authority, PASSWORD, 60.0)
+    code, printed = member.run("topics", "--create")
+    assert code == 0, printed
+    admin = AdminClient(
+        {
+            "bootstrap.servers": guarded,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": USER,
+            "sasl.password": PASSWORD,
+            "ssl.ca.location": str(tmp_path / "authority.pem"),
+        }
+    )
+    topic = Names(member.crawl).topic("archive")
+    # Once something is allowed, everything else is not.
+    seen = [
+        AclBinding(
+            ResourceType.TOPIC,
+            topic,
+            ResourcePatternType.LITERAL,
+            f"User:{USER}",
+            "*",
+            operation,
+            AclPermissionType.ALLOW,
+        )
+        for operation in (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
+    ]
+    for made in admin.create_acls(seen).values():
+        made.result(60)
+    code, printed = member.run("worker", "archiver", "--folder", str(tmp_path / "state"))
+    assert code == 2, printed
+    assert f"{topic} cannot be read: " in printed.splitlines()[-1]
+    assert "Traceback" not in printed
 
 
 def test_a_wrong_password_and_a_broker_that_cannot_be_trusted_are_one_sentence_each(

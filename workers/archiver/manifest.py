@@ -3,14 +3,18 @@
 ``files-MEMBER.jsonl`` has a line for each file after each of its commits, which is the record of the topic ``archive``; of a file the
 last line counts. It is written after the commit, so that it may be behind by the last one, never ahead: a member that starts again
 makes up for it, or another one for a member that never does. A line without an end is one that was being written.
+
+A member holds its list by a lock, because the next one by the same name would cut it to the length that it knows of: the archiver of every
+`gregor crawl` has the same name, and two crawls may be told the same folder.
 """
 
+import fcntl
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from gregor.errors import CorruptState
+from gregor.errors import CorruptState, FolderInUse
 from schemas.archive import ArchiveFile, decode_archive_file
 from schemas.codec import Undecodable, encode
 
@@ -53,10 +57,11 @@ def _lists(folder: Path) -> list[Path]:
 
 
 class Manifest:
-    """One member's own."""
+    """One member's own, until closed; raises FolderInUse."""
 
     def __init__(self, folder: Path, member: str) -> None:
         self._path = folder / f"{_PREFIX}{member}{_ENDING}"
+        self._held = _hold(self._path)
         known = read_manifest(self._path) if self._path.exists() else {}
         self._known: dict[str, ArchiveFile] = dict(known)
         self._unwritten: dict[str, ArchiveFile] = {}
@@ -101,10 +106,49 @@ class Manifest:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+                # Before it has the list's name: there is no moment at which the list is nobody's.
+                held = _lock(file.fileno(), self._path)
             new.replace(self._path)
+            self.close()
+            self._held = held
             self._length = len(data)
         except OSError:
             # No room: what is there will do, and grows behind its last whole line.
             new.unlink(missing_ok=True)
             there = self._path.read_bytes() if self._path.exists() else b""
             self._length = there.rfind(b"\n") + 1
+
+    def close(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+
+def _hold(path: Path) -> int | None:
+    """A descriptor that keeps others away; None: the disk has no room for an empty list, or knows no locks."""
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError:
+            return None
+        try:
+            held = _lock(descriptor, path)
+            # Whoever had it may have put another file in its place in between.
+            if held is None or os.path.samestat(os.fstat(held), os.stat(path)):
+                return held
+            os.close(held)
+        finally:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path) -> int | None:
+    """A second descriptor of a file that is locked from now on, until it is closed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise FolderInUse(
+            f"{path} is written by another process", remedy="stop that process, or set archive.folder to another folder"
+        ) from error
+    except OSError:
+        return None
+    return os.dup(descriptor)

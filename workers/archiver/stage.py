@@ -185,10 +185,14 @@ class ArchiverStage:
     def dropped(self) -> None:
         self._pending = (0, 0)
         for shelf in self._shelves.values():
+            # They may be written already, and whoever has the partition next may not be this member.
+            for write in shelf.writes:
+                self._tidy.loosen(write.file.file)
             shelf.dropped()
 
     def close(self) -> None:
-        """Nothing is held between checkpoints."""
+        """Of the files nothing is held between checkpoints."""
+        self._manifest.close()
 
 
 def maker_of(config: Config, member: str) -> Maker:

@@ -134,7 +134,7 @@ class _Partition:
         )
         first = begin.checkpoint if begin else Checkpoint(sequence=0, positions={})
         session = ReplaySession(self._plan.partition, store, STATE, dict(first.counters), first.now_ms)
-        loop = StageLoop(stage, session, asked.config.checkpoint, clock=session.clock)
+        loop = StageLoop(stage, session, asked.config.checkpoint, clock=session.clock, stopwatch=session.clock)
         loop.step(0)
         done = 0
         for step in slices(asked.reader, self._chronicle, self._plan):

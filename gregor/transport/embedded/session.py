@@ -1,4 +1,4 @@
-"""One member of a group on the embedded transport.
+"""One member of a group on the embedded transport. Outside it is given what everybody was told before, batch by batch.
 
                 poll                 poll                  poll, again and again
 outside ──────────────► Assigned ─────────────► Batch ◄──────────────────────────┐
@@ -56,6 +56,8 @@ class EmbeddedSession:
             for partition in range(engine.log.partitions_of(topic))
         ]
         self._broadcast_ends = {cursor.at: engine.log.end(cursor.at) for cursor in self._broadcast}
+        self._has_heard = self._has_heard_all()
+        """Whether all that everybody was told before is known here; nothing is assigned until then."""
         self.closed = False
 
     @property
@@ -68,7 +70,8 @@ class EmbeddedSession:
         try:
             while True:
                 with self._engine.condition:
-                    event = self._event()
+                    self._check_open()
+                    event = self._event() if self._has_heard else None
                     seen = self._engine.log.appends
                 batch = event or self._batch(room)
                 if batch is not None:
@@ -124,7 +127,6 @@ class EmbeddedSession:
 
     def _event(self) -> Event | None:
         """What the group has to tell before any record; the caller holds the lock."""
-        self._check_open()
         group, now = self._group, self._engine.clock()
         if self._member not in group:
             self._anew = True
@@ -168,10 +170,11 @@ class EmbeddedSession:
     def _batch(self, room: Room) -> Batch | None:
         """The next records; None when there are none. Called without the lock."""
         log = self._engine.log
+        heard, _ = take(log, self._broadcast, room)
+        if not self._has_heard:
+            self._has_heard = self._has_heard_all()
+            return Batch(self._epoch, (), {}, heard)
         try:
-            heard, _ = take(log, self._broadcast, room)
-            if any(cursor.position < self._broadcast_ends[cursor.at] for cursor in self._broadcast):
-                return Batch(self._epoch, (), {}, heard)
             cursors = self._cursors[self._turn :] + self._cursors[: self._turn]
             self._turn = (self._turn + 1) % max(1, len(cursors))
             if self._engine.holds_back(self._stage):
@@ -186,6 +189,9 @@ class EmbeddedSession:
                     raise
             return None
         return Batch(self._epoch, records, positions, heard) if records or heard else None
+
+    def _has_heard_all(self) -> bool:
+        return all(cursor.position >= self._broadcast_ends[cursor.at] for cursor in self._broadcast)
 
     def _fence(self, epoch: int) -> None:
         self._check_open()

@@ -1,14 +1,17 @@
-"""Who a member is: an id kept in its folder, so that a restart is known to the broker as the same member, and a lock on it."""
+"""Who a member is: an id kept in its folder, so that a restart is known to the broker as the same member, and a lock on it; and whether it
+has ever committed, which a broker forgets of a group that is away for long."""
 
 import fcntl
 import os
 import re
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from gregor.errors import CorruptState, FolderInUse
 
 _ID = re.compile(r"[a-z0-9]{8}")
+_COMMITTED = "committed"
 
 
 class MemberFolder:
@@ -35,6 +38,18 @@ class MemberFolder:
             self.close()
             raise CorruptState(f"{self.path / 'member'}: expected an id of 8 letters and digits, found {found[:40]!r}")
         return found
+
+    def has_committed(self, topic_id: str) -> bool:
+        """Whether this member has ever committed a position in the topic, as ``note_commit`` says."""
+        with suppress(OSError):
+            return (self.path / _COMMITTED).read_text(errors="replace") == topic_id
+        return False
+
+    def note_commit(self, topic_id: str) -> None:
+        if not self.has_committed(topic_id):
+            # Without room for it, a broker that forgets is trusted.
+            with suppress(OSError):
+                (self.path / _COMMITTED).write_text(topic_id)
 
     def close(self) -> None:
         os.close(self._lock)

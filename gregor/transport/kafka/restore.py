@@ -209,19 +209,18 @@ class Arrival:
         except KafkaException as error:
             self._try_again(error, group)
             return
-        if logged and not found:
-            # The broker forgets the positions of a group that was away for long; the checkpoint does not.
-            self.positions = {name: Position(offset) for name, offset in logged.items()}
-        elif logged != found:
+        if any(logged.get(name) != offset for name, offset in found.items()):
             raise ForeignState(
                 f"partition {self.partition}: expected the changelog's last checkpoint to stand at {found}, "
                 f"where the group has committed, found {logged or 'no checkpoint'}",
                 remedy="one of the two was changed from outside: put it back, or begin a crawl of another name",
             )
-        else:
-            self.positions = {
-                name: Position(found.get(name, old.offset), old.metadata) for name, old in self.positions.items()
-            }
+        # A broker forgets the positions of a group that was away for long, and of a quiet topic sooner than of the one that the group
+        # subscribes to. The checkpoint does not: it was committed with them.
+        known = {**logged, **found}
+        self.positions = {
+            name: Position(known.get(name, old.offset), old.metadata) for name, old in self.positions.items()
+        }
         self._stop_restorer()
         self.phase = Phase.READY
 

@@ -52,11 +52,15 @@ class KafkaSession:
 
     prompt: bool = False
 
-    def __init__(self, clients: Clients, stage: StageSpec, folder: MemberFolder, changelog: Changelog | None) -> None:
+    def __init__(
+        self, clients: Clients, stage: StageSpec, folder: MemberFolder, changelog: Changelog | None, topic_id: str = ""
+    ) -> None:
+        """``topic_id``: of the first input, for the note that positions in it were committed; empty: there is a changelog for that."""
         self._clients = clients
         self._stage = stage
         self._folder = folder
         self._changelog = changelog
+        self._unnoted = topic_id
         self._inputs = {name: clients.names.topic(name) for name in stage.inputs}
         self._short = {topic: name for name, topic in self._inputs.items()}
         self._epoch = 0
@@ -93,6 +97,9 @@ class KafkaSession:
         if self._events:
             return self._events.popleft()
         self._close_retired()
+        if self._broadcast.unread:
+            # Before the group is asked for anything: a stage acts on an assignment at once, and what it was told holds from then on.
+            return Batch(self._epoch, (), {}, self._broadcast.poll(wait))
         ready = self._restore_slice()
         if ready:
             return Assigned(self._epoch, ready)
@@ -123,6 +130,9 @@ class KafkaSession:
             self._start_over()
             raise
         self._committed.update(commit.positions)
+        if self._unnoted:
+            self._folder.note_commit(self._unnoted)
+            self._unnoted = ""
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
         self._consumer.pause(self._kafka_partitions(partitions))
@@ -289,6 +299,8 @@ class KafkaSession:
         self._consumer.incremental_assign(
             [ck.TopicPartition(self._inputs[name], partition, at.offset) for name, at in arrival.positions.items()]
         )
+        # librdkafka remembers a pause of a partition that was given up meanwhile.
+        self._consumer.resume(self._all_inputs([partition]))
         starts = ", ".join(f"{name} at {at.offset} of {arrival.ends[name]}" for name, at in arrival.positions.items())
         _log.info("partition %d begins: %s", partition, starts)
         return {partition: arrival.assignment()}

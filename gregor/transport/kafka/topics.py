@@ -21,6 +21,7 @@ from schemas.control import Layout, decode_control
 from schemas.topics import TOPICS, Topic
 
 LAYOUT_KEY: Final = b"layout"
+RETENTION: Final = "offsets.retention.minutes"
 _TIMEOUT_S: Final = 30.0
 _PATIENCE_S: Final = 60.0
 
@@ -187,6 +188,23 @@ def make_topic(clients: Clients, admin: AdminClient, topic: Topic, layout: Layou
     if clients.names.topic(topic.name) in admin.list_topics(timeout=_TIMEOUT_S).topics:
         return False
     return bool(_create_topics(admin, clients.names, [topic], layout, clients))
+
+
+def forgets_after_days(admin: AdminClient) -> float | None:
+    """How long the brokers keep positions of a group that nobody is in, the shortest of them; None: they do not say."""
+
+    def look() -> list[dict[str, ConfigEntry]]:
+        brokers = admin.list_topics(timeout=ANSWER_TIMEOUT_S).brokers
+        asked = [ConfigResource(ResourceType.BROKER, str(one)) for one in brokers]
+        return [answer.result(ANSWER_TIMEOUT_S) for answer in admin.describe_configs(asked).values()]
+
+    try:
+        found = ask("the settings of the brokers", look, _TIMEOUT_S)
+    except TransportError:
+        # Not everybody who may crawl may see how the brokers are set.
+        return None
+    minutes = [int(one[RETENTION].value) for one in found if RETENTION in one]
+    return min(minutes) / (24 * 60) if minutes else None
 
 
 def _create_topics(

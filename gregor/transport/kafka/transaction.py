@@ -24,6 +24,7 @@ from gregor.transport.kafka.aside import Aside
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.records import headers_of
 from gregor.transport.port import Commit, Output, StageSpec
+from gregor.transport.validity import check_changelog
 from schemas.changelog import Checkpoint
 
 _log: Final = logging.getLogger("gregor.kafka.transaction")
@@ -82,12 +83,13 @@ class Checkpointer:
     def _changelog_records(self, commit: Commit, replicas: Mapping[int, Replica]) -> ChangelogRecords:
         """Of the partitions of which anything has changed; of the others the last checkpoint still says how they stand, and each
         partition that a transaction does not write to saves the broker the work for it."""
-        records = {}
+        records: dict[int, list[tuple[bytes, bytes]]] = {}
         for partition, replica in replicas.items():
             mutations = commit.mutations.get(partition, ())
             checkpoint = self._checkpoint(commit, partition)
             if mutations or not replica.stands_as(checkpoint):
                 records[partition] = replica.prepare(mutations, checkpoint)
+                check_changelog(partition, records[partition])
         return records
 
     def _checkpoint(self, commit: Commit, partition: int) -> Checkpoint:

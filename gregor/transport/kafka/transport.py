@@ -60,10 +60,28 @@ class KafkaTransport:
         """Join the stage's group as the member whose id stands in ``folder/stage``."""
         folder = MemberFolder(self._folder / stage.name)
         try:
-            return KafkaSession(self._clients, stage, folder, self._changelog(stage, folder.path))
+            if stage.state is not None:
+                return KafkaSession(self._clients, stage, folder, self._changelog(stage, folder.path))
+            topic_id = self._topic_id(stage.inputs[0])
+            if folder.has_committed(topic_id):
+                self._require_positions(stage)
+            return KafkaSession(self._clients, stage, folder, None, topic_id)
         except BaseException:
             folder.close()
             raise
+
+    def _require_positions(self, stage: StageSpec) -> None:
+        """Of a group that has committed: without any, it would do everything again from the beginning of the log."""
+        found = self.committed(stage.name, stage.inputs)
+        self._askers.pop(stage.name).close()
+        if not found:
+            group = self._clients.names.group(stage.name)
+            raise TransportError(
+                f"expected positions of the group {group}, which this member has committed, found none: a broker forgets those of a "
+                "group that is away for longer than its offsets.retention.minutes",
+                remedy="set them with Kafka's own `kafka-consumer-groups --reset-offsets`: --to-latest leaves out what was not done, "
+                "--to-earliest does everything again",
+            )
 
     def read(self, topic: str, partition: int, start: int, end: int | None = None) -> Iterator[Record]:
         reader = self._clients.reader()
@@ -276,13 +294,18 @@ class KafkaTransport:
         cluster = str(
             self._ask("the cluster's id", lambda: admin.describe_cluster().result(ANSWER_TIMEOUT_S)).cluster_id
         )
-        described = self._ask(
-            f"the id of {topic}",
-            lambda: admin.describe_topics(ck.TopicCollection([topic]))[topic].result(ANSWER_TIMEOUT_S),
-        )
-        topic_id = str(described.topic_id)
+        topic_id = self._topic_id(stage.changelog)
 
         def identity(partition: int) -> Identity:
             return Identity(cluster=cluster, topic=topic_id, crawl=self._clients.names.crawl, partition=partition)
 
         return Changelog(topic=topic, spec=stage.state, folder=folder, memory=self._memory, identity=identity)
+
+    def _topic_id(self, topic: str) -> str:
+        """Another one when the topic was deleted and made again."""
+        full, admin = self._clients.names.topic(topic), self._admin
+        described = self._ask(
+            f"the id of {full}",
+            lambda: admin.describe_topics(ck.TopicCollection([full]))[full].result(ANSWER_TIMEOUT_S),
+        )
+        return str(described.topic_id)

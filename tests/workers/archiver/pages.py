@@ -94,7 +94,9 @@ class Museum:
     def restart(self) -> None:
         """What is pending is forgotten, as by a kill."""
         self.session.close()
+        self.stage.close()
         self.loop = self._begin()
 
     def close(self) -> None:
+        self.stage.close()
         self.transport.close()

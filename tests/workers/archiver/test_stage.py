@@ -110,6 +110,7 @@ def test_what_was_written_but_not_committed_is_rewritten_byte_by_byte(tmp_path: 
     before = written()
     assert len(before) > 2
     # Killed here; the next life meets the pages in other batches.
+    stage.close()
     again = ArchiverStage(SMALL, tmp_path, "m")
     assigned(again)
     for start in range(0, 40, 7):
@@ -173,9 +174,34 @@ def test_a_file_of_which_nothing_was_committed_goes_away_when_another_has_its_fi
     stage.prepare()
     (path,) = tmp_path.glob("*.warc.gz")
     # Also in its next life, which does not get the partition.
+    stage.close()
     again = ArchiverStage(SMALL, tmp_path, "m")
     hear(again, other(0, 0))
     assert not path.exists()
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["the partition stays", "the partition is lost"])
+def test_a_file_whose_commit_failed_goes_away_when_another_has_its_pages_and_is_made_again_otherwise(
+    tmp_path: Path, kept: bool
+) -> None:
+    stage = ArchiverStage(SMALL, tmp_path, "m")
+    assigned(stage)
+    add(stage, 0, 1)
+    (written,) = [decode_archive_file(one.value) for one in stage.prepare()]
+    stage.dropped()
+    path = tmp_path / written.file
+    if kept:
+        add(stage, 0, 1)
+        stage.prepare()
+        stage.committed()
+        hear(stage, written)
+        assert [page.facts.lease for page in open_archive(tmp_path)] == ["0-0", "0-1"]
+    else:
+        stage.revoked(frozenset((0,)))
+        stage.dropped()
+        assert path.exists(), "it may have been committed"
+        hear(stage, other(0, 2))
+        assert not path.exists()
 
 
 def test_what_a_member_leaves_that_never_comes_back_is_tidied_and_listed_by_another(tmp_path: Path) -> None:
@@ -213,6 +239,7 @@ def test_a_list_that_is_behind_the_log_is_made_good_from_the_topic(tmp_path: Pat
     add(stage, 0, 1)
     (one,) = [decode_archive_file(output.value) for output in stage.prepare()]
     # Killed between the commit and the list.
+    stage.close()
     again = ArchiverStage(SMALL, tmp_path, "m")
     hear(again, one)
     assert [page.facts.lease for page in open_archive(tmp_path)] == ["0-0", "0-1"]
@@ -224,6 +251,7 @@ def test_a_file_that_is_shorter_than_what_is_committed_is_refused(tmp_path: Path
     add(stage, 0)
     (one,) = [decode_archive_file(output.value) for output in stage.prepare()]
     (tmp_path / one.file).write_bytes(b"short")
+    stage.close()
     with pytest.raises(CorruptState, match=f"expected {one.length} committed bytes, found 5"):
         assigned(ArchiverStage(SMALL, tmp_path, "m"), 1, Note(0, one))
 
@@ -237,6 +265,7 @@ def test_a_folder_with_an_earlier_life_of_the_crawl_is_refused_and_kept(tmp_path
     (path,) = tmp_path.glob("*.warc.gz")
     before = path.read_bytes()
     # The log was deleted and begins at 0 again.
+    stage.close()
     again = ArchiverStage(SMALL, tmp_path, "m")
     assigned(again)
     add(again, 0)
@@ -256,6 +285,7 @@ def test_commits_that_the_log_lost_with_its_machine_are_made_again(tmp_path: Pat
     stage.committed()
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.warc.gz")}
     # The embedded log is not synced with every commit: its last second is gone, and with it all but the first.
+    stage.close()
     again = ArchiverStage(SMALL, tmp_path, "m")
     assigned(again, 1, Note(0, first))
     assert [page.facts.lease for page in open_archive(tmp_path)] == ["0-0"]
