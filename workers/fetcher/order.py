@@ -1,6 +1,7 @@
 """One order from beginning to end: its URLs in turn, each one with a result, whatever happens."""
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -74,7 +75,7 @@ class OrderRun:
         try:
             exchange = await self.request(url, url.scheme, self.order.server, url.path)
         except Refrain as refrain:
-            return unrequested(url, refrain.outcome, refrain.reason)
+            return unrequested(url, refrain.outcome, refrain.reason, refrain.again_ms)
         digest = digest_of(exchange)
         if exchange.status:
             self.keep(page_of(self.origin, url, exchange, digest, self.around.placement))
@@ -98,8 +99,9 @@ class OrderRun:
         self._check_target(scheme, server, path)
         several = self.order.connections > 1 and self._delay > 0
         if self._delay:
+            self._check_deadline(self._pace.left_s)
             await (self._pace.wait() if several else self._pace.take())
-            await around.addresses.turn(around.port.address_of(server), self._delay)
+            await self._turn(server)
         request = Request(
             scheme=scheme,
             server=server,
@@ -113,6 +115,15 @@ class OrderRun:
             return await self._permitted(request)
         async with around.slots:
             return await self._permitted(request)
+
+    async def _turn(self, server: str) -> None:
+        """Wait for the server's address. An order that would wait too long takes no turn, and leaves its place to another."""
+        self._check_deadline()
+        around = self.around
+        again_s = await around.addresses.turn(around.port.address_of(server), self._delay, self._left_s)
+        if again_s:
+            self._stop = "not requested: too many servers share its address"
+            raise Refrain("cancelled", self._stop, again_s)
 
     async def _permitted(self, request: Request) -> Exchange:
         await self._permission(request.scheme)
@@ -138,6 +149,16 @@ class OrderRun:
         if reason:
             raise Refrain("cancelled", reason)
 
+    def _check_deadline(self, starts_in_s: float = 0.0) -> None:
+        if self._left_s < max(0.0, starts_in_s):
+            raise Refrain("expired", "the order's deadline is over")
+
+    @property
+    def _left_s(self) -> float:
+        """Until the deadline."""
+        deadline = self.order.deadline_ms
+        return (deadline - self.around.now_ms()) / 1000 if deadline else math.inf
+
     async def _permission(self, scheme: Scheme) -> None:
         """The last word before a request: everything that may have changed while it waited for its turn."""
         around = self.around
@@ -145,8 +166,7 @@ class OrderRun:
             await around.gate.open()
         if self._running.cancelled:
             raise asyncio.CancelledError
-        if self.order.deadline_ms and around.now_ms() > self.order.deadline_ms:
-            raise Refrain("expired", "the order's deadline is over")
+        self._check_deadline()
         self._check_stops(scheme)
         if around.memory.full and not await around.memory.may_go_on(self._running):
             self._stop = "not requested: too many bodies wait to be committed"

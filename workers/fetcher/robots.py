@@ -33,7 +33,7 @@ async def robots_order(run: OrderRun) -> Sequence[Output]:
         try:
             exchange, detail = await _through_redirects(run, url)
         except Refrain as refrain:
-            results.append(unrequested(url, refrain.outcome, refrain.reason))
+            results.append(unrequested(url, refrain.outcome, refrain.reason, refrain.again_ms))
             continue
         result = result_of(url, exchange, digest_of(exchange), run.around.now_ms(), detail)
         results.append(result)

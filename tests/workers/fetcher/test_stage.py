@@ -153,6 +153,43 @@ def test_no_request_starts_after_the_deadline(web: Web, fetcher: Fetching) -> No
     assert len(server.requests) == 2
 
 
+def test_a_request_that_could_start_only_after_the_deadline_is_not_waited_for(web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    hour = {"delay_ms": 3_600_000}
+    soon = time.time_ns() // 1_000_000 + 60_000
+    with web.serving(server):
+        answer = fetcher.run(order_of(server.name, "/1", "/2", "/3", order={**hour, "deadline_ms": soon}))
+        late = fetcher.run(order_of(server.name, "/4", "/5", "/6", order={**hour, "deadline_ms": 1}))
+    assert [result.outcome for result in answer.fetched.results] == ["ok", "expired", "expired"]
+    assert [result.outcome for result in late.fetched.results] == ["expired", "expired", "expired"]
+    assert len(server.requests) == 1
+
+
+def test_orders_that_do_not_fit_into_the_line_for_their_address_are_given_back() -> None:
+    class Shared:
+        """All servers have one address."""
+
+        async def open(self) -> None: ...
+
+        async def close(self) -> None: ...
+
+        def address_of(self, server: str) -> str:
+            return "192.0.2.1"
+
+        async def fetch(self, request: Request) -> Exchange:
+            return Exchange(outcome="ok", status=200)
+
+    with fetching(settings(), port=Shared) as fetcher:
+        orders = [order_of(f"{name}.example", "/1", "/2", order={"delay_ms": 60_000}) for name in "abcd"]
+        assert fetcher.run(replace(orders[0], urls=orders[0].urls[:1])).result.outcome == "ok"
+        # Their turns are 7.5 and 15 seconds away.
+        waiting = [fetcher.start(order) for order in orders[1:3]]
+        answer = fetcher.run(orders[3])
+        fetcher.stage.cancel(waiting)
+    assert [result.outcome for result in answer.fetched.results] == ["cancelled", "cancelled"]
+    assert answer.fetched.results[0].retry_after_ms >= 1000
+
+
 def test_after_a_429_the_order_s_other_urls_are_given_back(web: Web, fetcher: Fetching) -> None:
     server = Busy()
     with web.serving(server):
