@@ -31,6 +31,9 @@ class DecodingFailed(ValueError):
 class Decoder(Protocol):
     """One coding of one body."""
 
+    between: int
+    """Bytes so far that one coding gave to another, and that no piece shows."""
+
     def pieces(self, data: bytes) -> Iterator[bytes]:
         """What ``data`` adds, in pieces of about ``PIECE`` bytes at the most, and never twice that. Raises DecodingFailed."""
         ...
@@ -42,6 +45,8 @@ class Decoder(Protocol):
 
 
 class GzipDecoder:
+    between = 0
+
     def __init__(self) -> None:
         self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
         self._members = 1
@@ -74,6 +79,8 @@ class GzipDecoder:
 
 
 class DeflateDecoder:
+    between = 0
+
     def __init__(self) -> None:
         self._inflate: zlib._Decompress | None = None
         self._head = b""
@@ -108,6 +115,8 @@ def _inflated(inflate: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
 
 
 class BrotliDecoder:
+    between = 0
+
     def __init__(self) -> None:
         self._decompress = brotli.Decompressor()
 
@@ -129,6 +138,8 @@ class BrotliDecoder:
 
 
 class ZstdDecoder:
+    between = 0
+
     def __init__(self) -> None:
         self._frames = 0
         self._decompress = self._new_frame()
@@ -165,9 +176,13 @@ class Stacked:
     def __init__(self, outer: Decoder, inner: Decoder) -> None:
         self._outer = outer
         self._inner = inner
+        self.between = 0
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         for piece in self._outer.pieces(data):
+            self.between += len(piece)
+            # An inner coding may turn all of it into nothing, and that is work as well: whoever reads can stop before.
+            yield b""
             yield from self._inner.pieces(piece)
 
     @property
