@@ -120,11 +120,12 @@ def _normalised(parsed: Protego, agent: str) -> str:
 
 
 def _delay_ms(parsed: Protego, agent: str) -> int:
-    seconds = parsed.crawl_delay(agent) or 0.0
+    delay = round(min(parsed.crawl_delay(agent) or 0.0, LONGEST_DELAY_MS) * 1000)
     rate = parsed.request_rate(agent)
     if rate is not None:
-        seconds = max(seconds, rate.seconds / rate.requests)
-    return min(round(min(seconds, LONGEST_DELAY_MS) * 1000), LONGEST_DELAY_MS)
+        # Whole numbers, rounded up: what stands in a file may be larger than any float.
+        delay = max(delay, -(-1000 * rate.seconds // rate.requests))
+    return min(delay, LONGEST_DELAY_MS)
 
 
 def _scheme(name: str) -> Scheme:
