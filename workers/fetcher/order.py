@@ -59,6 +59,9 @@ class OrderRun:
             async with asyncio.TaskGroup() as group:
                 for _ in range(lanes):
                     group.create_task(self._lane(waiting))
+            if self._running.cancelled:
+                # A group takes no notice of tasks that end so, and not all URLs have a result.
+                raise asyncio.CancelledError
         return self.finish([self._results[index] for index in range(len(self.order.urls))])
 
     async def _lane(self, waiting: Iterator[tuple[int, OrderUrl]]) -> None:
@@ -162,15 +165,16 @@ class OrderRun:
     async def _permission(self, scheme: Scheme) -> None:
         """The last word before a request: everything that may have changed while it waited for its turn."""
         around = self.around
+        if around.memory.full and not await around.memory.may_go_on(self._running):
+            self._stop = "not requested: too many bodies wait to be committed"
+            raise Refrain("cancelled", self._stop)
         if around.gate.shut:
             await around.gate.open()
+        # Nothing is waited for from here on.
         if self._running.cancelled:
             raise asyncio.CancelledError
         self._check_deadline()
         self._check_stops(scheme)
-        if around.memory.full and not await around.memory.may_go_on(self._running):
-            self._stop = "not requested: too many bodies wait to be committed"
-            raise Refrain("cancelled", self._stop)
 
     def keep(self, page: Output) -> None:
         self.outputs.append(page)

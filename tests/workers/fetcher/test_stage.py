@@ -20,8 +20,10 @@ from tests.hostile.servers import Answers, Busy, NeverAnswers, response
 from tests.hostile.web import Server, Web
 from tests.workers.fetcher.fetching import PLACEMENT, Fetching, fetching, order_of, settings
 from workers.fetcher.attempt import Attempt
+from workers.fetcher.order import OrderRun
 from workers.fetcher.port import Exchange, Request
 from workers.fetcher.stage import FetcherStage
+from workers.fetcher.surroundings import Running, Surroundings
 
 
 class Echo(Server):
@@ -143,9 +145,9 @@ def test_a_server_s_own_headers_go_to_it_alone_and_secrets_stay_out_of_the_recor
 
 def test_no_request_starts_after_the_deadline(web: Web, fetcher: Fetching) -> None:
     server = Echo()
-    soon = time.time_ns() // 1_000_000 + 400
+    soon = time.time_ns() // 1_000_000 + 1100
     with web.serving(server):
-        answer = fetcher.run(order_of(server.name, "/1", "/2", "/3", order={"delay_ms": 300, "deadline_ms": soon}))
+        answer = fetcher.run(order_of(server.name, "/1", "/2", "/3", order={"delay_ms": 600, "deadline_ms": soon}))
         late = fetcher.run(order_of(server.name, "/4", order={"deadline_ms": 1}))
     assert [result.outcome for result in answer.fetched.results] == ["ok", "ok", "expired"]
     assert late.result.outcome == "expired"
@@ -300,6 +302,48 @@ def test_bodies_in_memory_are_bounded_and_orders_end_early_for_it(web: Web, monk
     assert set(outcomes) == {"ok", "cancelled"}
     # Each of the three may have been one request further than the bound when it was met.
     assert 4 <= outcomes.count("ok") <= 6
+
+
+def test_an_order_that_waited_for_memory_beyond_its_deadline_asks_nothing(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.fetcher.surroundings.MEMORY_BYTES", 500_000)
+    server = Blob()
+    with web.serving(server), fetching(settings()) as fetcher:
+        first = fetcher.start(order_of(server.name, "/1"))
+        while fetcher.stage.room():
+            time.sleep(0.005)
+        soon = time.time_ns() // 1_000_000 + 500
+        second = fetcher.start(order_of(server.name, "/2", order={"deadline_ms": soon}))
+        time.sleep(0.8)
+        answers = fetcher.gather([first, second])
+    assert answers[second].result.outcome == "expired"
+    assert len(server.requests) == 1
+
+
+def test_an_order_on_several_connections_that_is_cancelled_between_requests_has_no_result() -> None:
+    order = order_of("example.org", "/1", "/2", "/3", order={"connections": 2})
+    running = Running(Ticket(0, 1), order, False)
+
+    class Cancelling:
+        """While it answers, the order's partition goes away."""
+
+        async def open(self) -> None: ...
+
+        async def close(self) -> None: ...
+
+        def address_of(self, server: str) -> str:
+            return ""
+
+        async def fetch(self, request: Request) -> Exchange:
+            running.cancelled = True
+            return Exchange(outcome="ok", status=200)
+
+    async def story() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await OrderRun(running, Surroundings(settings(), PLACEMENT, "worker-1", Cancelling())).pages()
+
+    asyncio.run(story())
 
 
 def test_what_a_request_leaves_behind_needs_no_garbage_collector(web: Web, fetcher: Fetching) -> None:
