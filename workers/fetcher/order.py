@@ -12,7 +12,7 @@ from gregor.transport.port import Output
 from gregor.url.canonical import Url, split
 from schemas.fetched import FetchResult, RobotsRules
 from schemas.schedule import FetchOrder, OrderUrl
-from workers.fetcher.pace import Pace
+from workers.fetcher.pace import LONGEST_TURN_S, LONGEST_WAIT_S, Pace
 from workers.fetcher.port import Exchange, Request, Scheme
 from workers.fetcher.records import Origin, digest_of, fetched_of, page_of, result_of, unrequested
 from workers.fetcher.surroundings import Running, Surroundings
@@ -46,6 +46,9 @@ class OrderRun:
         self._results: dict[int, FetchResult] = {}
         self._stop = ""
         """Why the URLs that are left are not requested; empty: they are."""
+        if running.redelivered and self._delay > LONGEST_TURN_S:
+            # Given back, it waits the same delay in the frontier, where that takes nobody's place.
+            self._stop = "not requested: another fetcher may have asked a moment ago, and the delay is long"
         self._out_of_reach: dict[Scheme, str] = {}
         """The same, for the URLs of one scheme, which have a port of their own."""
 
@@ -92,16 +95,24 @@ class OrderRun:
     async def request(self, url: OrderUrl, scheme: Scheme, server: str, path: str) -> Exchange:
         """One request in its turn. Raises Refrain when none is to be made."""
         exchange = await self._try(url, scheme, server, path)
-        if exchange.reused and exchange.outcome == "disconnected" and not exchange.status:
+        lost = exchange.reused and exchange.outcome == "disconnected" and not exchange.status
+        if lost and not self.waits_too_long:
             # The server closed an idle connection while the request was on its way: RFC 9112 9.3.1 lets it be repeated.
             exchange = await self._try(url, scheme, server, path)
         return exchange
+
+    @property
+    def waits_too_long(self) -> bool:
+        """Whether the next request is further away than a place in the fetcher is worth: a Crawl-delay may be a day."""
+        return self._pace.left_s > LONGEST_WAIT_S
 
     async def _try(self, url: OrderUrl, scheme: Scheme, server: str, path: str) -> Exchange:
         around = self.around
         self._check_target(scheme, server, path)
         several = self.order.connections > 1 and self._delay > 0
         if self._delay:
+            if self.waits_too_long:
+                raise Refrain("cancelled", "not requested: the delay is too long to wait for it here")
             self._check_deadline(self._pace.left_s)
             await (self._pace.wait() if several else self._pace.take())
             await self._turn(server)

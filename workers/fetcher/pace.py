@@ -25,6 +25,8 @@ LONGEST_COUNTED_S: Final = 60.0
 LONGEST_LINE: Final = 64
 LONGEST_TURN_S: Final = 20.0
 """So many requests, and for so long, wait for one address: each of them takes a place that another server's order could have."""
+LONGEST_WAIT_S: Final = 600.0
+"""For its own server's delay an order keeps its place no longer."""
 LATER_S: Final = 600.0
 """Whoever is sent away from a crowded address is sent away for no longer."""
 REMEMBERED_ADDRESSES: Final = 65_536

@@ -58,6 +58,8 @@ async def _through_redirects(run: OrderRun, url: OrderUrl) -> tuple[Exchange, st
         hops += 1
         if hops > MOST_REDIRECTS:
             return exchange, f"more than {MOST_REDIRECTS} redirects"
+        if run.waits_too_long:
+            return exchange, "redirected, and the delay before the next request is too long to wait for it here"
         target = join(f"{scheme}://{server}{path}", location)
         if isinstance(target, Refusal):
             return exchange, f"redirected to what cannot be fetched ({target.reason})"

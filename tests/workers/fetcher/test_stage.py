@@ -16,7 +16,7 @@ from gregor.transport.port import Record
 from schemas.codec import encode
 from schemas.control import Pause
 from schemas.schedule import FetchOrder, OrderUrl
-from tests.hostile.servers import Answers, Busy, NeverAnswers, response
+from tests.hostile.servers import Answers, Busy, NeverAnswers, RedirectLoop, response
 from tests.hostile.web import Server, Web
 from tests.workers.fetcher.fetching import PLACEMENT, Fetching, fetching, order_of, settings
 from workers.fetcher.attempt import Attempt
@@ -157,14 +157,37 @@ def test_no_request_starts_after_the_deadline(web: Web, fetcher: Fetching) -> No
 
 def test_a_request_that_could_start_only_after_the_deadline_is_not_waited_for(web: Web, fetcher: Fetching) -> None:
     server = Echo()
-    hour = {"delay_ms": 3_600_000}
+    long = {"delay_ms": 300_000}
     soon = time.time_ns() // 1_000_000 + 60_000
     with web.serving(server):
-        answer = fetcher.run(order_of(server.name, "/1", "/2", "/3", order={**hour, "deadline_ms": soon}))
-        late = fetcher.run(order_of(server.name, "/4", "/5", "/6", order={**hour, "deadline_ms": 1}))
+        answer = fetcher.run(order_of(server.name, "/1", "/2", "/3", order={**long, "deadline_ms": soon}))
+        late = fetcher.run(order_of(server.name, "/4", "/5", "/6", order={**long, "deadline_ms": 1}))
     assert [result.outcome for result in answer.fetched.results] == ["ok", "expired", "expired"]
     assert [result.outcome for result in late.fetched.results] == ["expired", "expired", "expired"]
     assert len(server.requests) == 1
+
+
+DAY_MS = 24 * 3_600_000
+
+
+def test_a_delay_of_a_day_is_not_waited_for_in_the_fetcher(web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    with web.serving(server):
+        order = order_of(server.name, "/1", "/2", order={"delay_ms": DAY_MS})
+        answer = fetcher.run(order)
+        again = fetcher.run(order, redelivered=True)
+    assert [result.outcome for result in answer.fetched.results] == ["ok", "cancelled"]
+    assert [result.outcome for result in again.fetched.results] == ["cancelled", "cancelled"]
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_of_robots_txt_is_not_followed_when_the_delay_is_a_day(web: Web, fetcher: Fetching) -> None:
+    server = RedirectLoop()
+    with web.serving(server):
+        answer = fetcher.run(order_of(server.name, "/robots.txt", kind="robots", order={"delay_ms": DAY_MS}))
+    assert [rules.verdict for rules in answer.fetched.robots] == ["unreachable"]
+    assert "too long" in answer.result.detail
+    assert len(server.requests) == len(answer.pages) == 1
 
 
 def test_orders_that_do_not_fit_into_the_line_for_their_address_are_given_back() -> None:
