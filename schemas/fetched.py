@@ -85,7 +85,8 @@ class FetchResult(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fals
     cookies: str = ""
     """Of a redirect: the name=value pairs of its Set-Cookie headers, joined by "; ", for one retry if it leads to itself; empty: none."""
     retry_after_ms: Integer = 0
-    """The server's Retry-After in milliseconds from the end of the response on; 0: none."""
+    """The server's Retry-After in milliseconds from the end of the response on; of a URL that is ``cancelled`` because too many servers
+    share an address, when there may be a turn for it; 0: none."""
     detail: str = ""
     """What went wrong, for people; empty when nothing did."""
     depth: Integer = 1

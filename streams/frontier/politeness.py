@@ -4,6 +4,7 @@ from typing import Final
 
 from gregor.config import Config, ServerSettings
 from schemas.fetched import Fetched
+from streams.frontier.retries import LONGEST_RETRY_AFTER_MS
 from streams.frontier.server import Server
 
 LONGEST_ORDER_MS: Final = 20_000
@@ -35,11 +36,16 @@ def next_request_ms(fetched: Fetched, delay_ms: int, now_ms: int) -> int:
     """When the server may be asked again.
 
     The time since the last answer is told by the fetcher's clock alone, and counted from now: clocks that differ make the delay
-    longer by the result's way to here, never shorter. A request that was never answered counts from its end.
+    longer by the result's way to here, never shorter. A request that was never answered counts from its end. A server whose address has no
+    turn for it is left alone until there may be one: its orders would go to the fetcher and back.
     """
+    crowded = min(
+        max([one.retry_after_ms for one in fetched.results if one.outcome == "cancelled"], default=0),
+        LONGEST_RETRY_AFTER_MS,
+    )
     requests = [one for one in fetched.results if one.started_ms]
     last = max([one.started_ms + (one.timings.first_byte or one.timings.total) for one in requests], default=0)
     if not last:
-        return now_ms + max(delay_ms, NOTHING_DONE_MS)
+        return now_ms + max(delay_ms, NOTHING_DONE_MS, crowded)
     passed = max(0, fetched.finished_ms - last)
-    return now_ms + max(0, delay_ms - passed)
+    return now_ms + max(0, delay_ms - passed, crowded)

@@ -241,6 +241,12 @@ class UnknownCoding(Answers):
     bytes_ = response(b"hello", "Content-Encoding: rot13")
 
 
+class CompressCoding(Answers):
+    """A coding that everybody has heard of and nobody undoes."""
+
+    bytes_ = response(b"\x1f\x9d\x90hello", "Content-Encoding: compress")
+
+
 class ManyCodings(Answers):
     bytes_ = response(b"hello", "Content-Encoding: gzip, gzip, gzip, gzip")
 

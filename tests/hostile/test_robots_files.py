@@ -37,6 +37,17 @@ class BrokenRobots(servers.Answers):
     bytes_ = servers.response(b"", status="500 Internal Server Error")
 
 
+class NotReallyCodedRobots(servers.Answers):
+    bytes_ = servers.response(b"User-agent: *\nDisallow: /secret\n", "Content-Encoding: utf-8")
+
+
+def test_a_file_whose_content_coding_is_none_is_read_as_it_is(web: Web, fetcher: Fetching) -> None:
+    answer = robots(web, fetcher, NotReallyCodedRobots())
+    assert rules(answer) == ("rules", "user-agent: *\ndisallow: /secret\n")
+    assert "'utf-8' is no content coding" in answer.result.detail
+    assert ("Content-Encoding", "utf-8") in answer.pages[0].facts.response_headers
+
+
 def test_html_in_its_place_allows_everything(web: Web, fetcher: Fetching) -> None:
     answer = robots(web, fetcher, servers.HtmlRobots())
     assert rules(answer) == ("allow-all", "")
@@ -82,6 +93,7 @@ def test_a_redirect_to_another_scheme_is_unreachable(web: Web, fetcher: Fetching
         (servers.ClosesAfterRequest, "unreachable"),
         (servers.ShortBody, "unreachable"),
         (servers.BrokenGzip, "unreachable"),
+        (servers.CompressCoding, "unreachable"),
     ],
 )
 def test_a_file_that_was_not_delivered_means_what_rfc_9309_says(

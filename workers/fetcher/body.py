@@ -30,6 +30,9 @@ class BodyReader:
         self._caps = caps
         self._parts: list[bytes] = []
         self._decoded = 0
+        self._most = 0
+        """Decoded bytes, by the last coding or by the one before it."""
+        self._pieces = 0
         self._wire = 0
         self.ended_early = False
         """The coded body ended before its coding did."""
@@ -45,15 +48,16 @@ class BodyReader:
             self._wire += len(chunk)
             if decoder is None:
                 self._parts.append(chunk)
-                self._decoded += len(chunk)
+                self._most += len(chunk)
             else:
                 for piece in decoder.pieces(chunk):
                     if self._full:
                         break
-                    if self._decoded and piece:
-                        # Decoding is work: others get a turn between two pieces.
+                    if self._pieces:
+                        # Decoding is work, also where it gives nothing: others get a turn between two pieces.
                         await asyncio.sleep(0)
                     self._keep(piece)
+                    self._most = max(self._decoded, decoder.between)
                     self._check_ratio()
             if self._full or self._wire > self._caps.body_bytes:
                 return self.so_far("length")
@@ -63,16 +67,17 @@ class BodyReader:
         return self.so_far()
 
     def _keep(self, piece: bytes) -> None:
+        self._pieces += 1
         if piece:
             self._parts.append(piece)
             self._decoded += len(piece)
 
     @property
     def _full(self) -> bool:
-        return self._decoded > self._caps.body_bytes
+        return self._most > self._caps.body_bytes
 
     def _check_ratio(self) -> None:
-        if self._decoded > self._caps.ratio_from and self._decoded > self._caps.ratio * self._wire:
+        if self._most > self._caps.ratio_from and self._most > self._caps.ratio * self._wire:
             raise DecodingFailed(
-                f"{self._decoded} bytes from {self._wire} on the wire, at most {self._caps.ratio} for one are taken"
+                f"{self._most} bytes from {self._wire} on the wire, at most {self._caps.ratio} for one are taken"
             )

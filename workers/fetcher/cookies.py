@@ -13,7 +13,8 @@ MOST_COOKIES: Final = 50
 LONGEST_COOKIES: Final = 4096
 """Characters of all pairs together; what does not fit is left out."""
 
-_PAIR: Final = re.compile(r"\s*([!-:<>-~]+)\s*=\s*([ -:<-~]*)")
+_NAME: Final = re.compile(r"[!-:<>-~]+")
+_VALUE: Final = re.compile(r"[ -:<-~]*")
 _MAX_AGE: Final = re.compile(r";\s*max-age\s*=\s*(?:0+|-\d+)\s*(?:;|$)", re.IGNORECASE)
 _SECURE: Final = re.compile(r";\s*secure\s*(?:;|$)", re.IGNORECASE)
 
@@ -24,13 +25,15 @@ def cookies_of(headers: Headers, scheme: Scheme) -> str:
     for name, value in headers:
         if name.lower() != "set-cookie":
             continue
-        pair, _, _ = value.partition(";")
-        found = _PAIR.fullmatch(pair)
-        if found is None or (scheme == "http" and _SECURE.search(value)):
+        # Cut and trimmed before it is looked at: one pattern for all of it would try every way to share out the spaces.
+        key, equals, given = (part.strip() for part in value.partition(";")[0].partition("="))
+        if not equals or not _NAME.fullmatch(key) or not _VALUE.fullmatch(given):
             continue
-        pairs.pop(found[1], None)
+        if scheme == "http" and _SECURE.search(value):
+            continue
+        pairs.pop(key, None)
         if not _MAX_AGE.search(value):
-            pairs[found[1]] = found[2].strip()
+            pairs[key] = given
     return _joined(f"{name}={value}" for name, value in list(pairs.items())[:MOST_COOKIES])
 
 

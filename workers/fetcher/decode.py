@@ -5,7 +5,7 @@
     br              RFC 7932
     zstd            RFC 8878, windows up to 8 MiB (RFC 9659)
 
-What follows the end of a gzip or deflate body is ignored, as browsers do.
+What follows the end of a gzip or deflate body is ignored, as browsers do, and so is a name that is no coding: the body is taken as it is.
 """
 
 import zlib
@@ -31,6 +31,9 @@ class DecodingFailed(ValueError):
 class Decoder(Protocol):
     """One coding of one body."""
 
+    between: int
+    """Bytes so far that one coding gave to another, and that no piece shows."""
+
     def pieces(self, data: bytes) -> Iterator[bytes]:
         """What ``data`` adds, in pieces of about ``PIECE`` bytes at the most, and never twice that. Raises DecodingFailed."""
         ...
@@ -42,6 +45,8 @@ class Decoder(Protocol):
 
 
 class GzipDecoder:
+    between = 0
+
     def __init__(self) -> None:
         self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
         self._members = 1
@@ -74,6 +79,8 @@ class GzipDecoder:
 
 
 class DeflateDecoder:
+    between = 0
+
     def __init__(self) -> None:
         self._inflate: zlib._Decompress | None = None
         self._head = b""
@@ -108,6 +115,8 @@ def _inflated(inflate: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
 
 
 class BrotliDecoder:
+    between = 0
+
     def __init__(self) -> None:
         self._decompress = brotli.Decompressor()
 
@@ -129,6 +138,8 @@ class BrotliDecoder:
 
 
 class ZstdDecoder:
+    between = 0
+
     def __init__(self) -> None:
         self._frames = 0
         self._decompress = self._new_frame()
@@ -165,9 +176,13 @@ class Stacked:
     def __init__(self, outer: Decoder, inner: Decoder) -> None:
         self._outer = outer
         self._inner = inner
+        self.between = 0
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         for piece in self._outer.pieces(data):
+            self.between += len(piece)
+            # An inner coding may turn all of it into nothing, and that is work as well: whoever reads can stop before.
+            yield b""
             yield from self._inner.pieces(piece)
 
     @property
@@ -184,18 +199,33 @@ _DECODERS: Final[dict[str, Callable[[], Decoder]]] = {
 }
 
 
+# The rest of IANA's registry: these bodies are not what they look like. "dcb" and "dcz" need a dictionary, "aes128gcm" a key.
+_NOT_UNDONE: Final = frozenset(("aes128gcm", "compress", "dcb", "dcz", "exi", "pack200-gzip", "x-compress"))
+
+
 def decoder_of(content_encoding: str) -> Decoder | None:
     """For the value of a Content-Encoding header; None: the body is not coded."""
     if not content_encoding:
         return None
-    names = [name for part in content_encoding.lower().split(",") if (name := part.strip()) not in ("", "identity")]
-    if not names:
-        return None
-    if len(names) > MOST_CODINGS:
-        raise DecodingFailed(f"{len(names)} content codings, at most {MOST_CODINGS} are undone")
-    decoder: Decoder | None = None
+    names = _names(content_encoding)
     for name in names:
-        if name not in _DECODERS:
-            raise DecodingFailed(f"content coding {name[:40]!r} is not known")
+        if name in _NOT_UNDONE:
+            raise DecodingFailed(f"content coding {name!r} is not undone")
+    known = [name for name in names if name in _DECODERS]
+    if len(known) > MOST_CODINGS:
+        raise DecodingFailed(f"{len(known)} content codings, at most {MOST_CODINGS} are undone")
+    decoder: Decoder | None = None
+    for name in known:
         decoder = _DECODERS[name]() if decoder is None else Stacked(_DECODERS[name](), decoder)
     return decoder
+
+
+def no_coding_in(content_encoding: str) -> str:
+    """What stands there and is no content coding; empty: nothing. Servers send "utf-8" and "none" with bodies that are not coded at all."""
+    if not content_encoding:
+        return ""
+    return next((name for name in _names(content_encoding) if name not in _DECODERS and name not in _NOT_UNDONE), "")
+
+
+def _names(content_encoding: str) -> list[str]:
+    return [name for part in content_encoding.lower().split(",") if (name := part.strip()) not in ("", "identity")]

@@ -25,6 +25,7 @@ from gregor.config.secrets import HIDDEN
 from workers.fetcher.addresses import AddressGuard, AddressRefused
 from workers.fetcher.attempt import BODY, FIRST_BYTE, Attempt, current_attempt
 from workers.fetcher.body import BodyReader
+from workers.fetcher.decode import no_coding_in
 from workers.fetcher.failure import failure_of, timeout_of
 from workers.fetcher.handler import HeadFirstHandler
 from workers.fetcher.outcome import outcome_of, type_wanted
@@ -184,9 +185,14 @@ class AiohttpFetch:
         attempt.response_headers = tuple(headers)
         if message.code == 200 and not type_wanted(named.get("content-type", ""), caps.types):
             return attempt.ended("type-refused", f"the type {named['content-type'][:100]!r} is not wanted")
-        attempt.reader = BodyReader(named.get("content-encoding", ""), caps)
+        encoding = named.get("content-encoding", "")
+        attempt.reader = BodyReader(encoding, caps)
         body = await attempt.reader.read(stream)
-        detail = "the body ended before its content coding did" if attempt.reader.ended_early else ""
+        detail = ""
+        if attempt.reader.ended_early:
+            detail = "the body ended before its content coding did"
+        elif strange := no_coding_in(encoding):
+            detail = f"{strange[:40]!r} is no content coding: the body is taken as it came"
         return attempt.ended(outcome_of(message.code, "retry-after" in named), detail, body)
 
     def _make_target(self, scheme: str, server: str) -> ClientRequest:

@@ -1,6 +1,7 @@
 """One order from beginning to end: its URLs in turn, each one with a result, whatever happens."""
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from gregor.transport.port import Output
 from gregor.url.canonical import Url, split
 from schemas.fetched import FetchResult, RobotsRules
 from schemas.schedule import FetchOrder, OrderUrl
-from workers.fetcher.pace import Pace
+from workers.fetcher.pace import LONGEST_TURN_S, LONGEST_WAIT_S, Pace
 from workers.fetcher.port import Exchange, Request, Scheme
 from workers.fetcher.records import Origin, digest_of, fetched_of, page_of, result_of, unrequested
 from workers.fetcher.surroundings import Running, Surroundings
@@ -45,6 +46,9 @@ class OrderRun:
         self._results: dict[int, FetchResult] = {}
         self._stop = ""
         """Why the URLs that are left are not requested; empty: they are."""
+        if running.redelivered and self._delay > LONGEST_TURN_S:
+            # Given back, it waits the same delay in the frontier, where that takes nobody's place.
+            self._stop = "not requested: another fetcher may have asked a moment ago, and the delay is long"
         self._out_of_reach: dict[Scheme, str] = {}
         """The same, for the URLs of one scheme, which have a port of their own."""
 
@@ -58,6 +62,9 @@ class OrderRun:
             async with asyncio.TaskGroup() as group:
                 for _ in range(lanes):
                     group.create_task(self._lane(waiting))
+            if self._running.cancelled:
+                # A group takes no notice of tasks that end so, and not all URLs have a result.
+                raise asyncio.CancelledError
         return self.finish([self._results[index] for index in range(len(self.order.urls))])
 
     async def _lane(self, waiting: Iterator[tuple[int, OrderUrl]]) -> None:
@@ -74,7 +81,7 @@ class OrderRun:
         try:
             exchange = await self.request(url, url.scheme, self.order.server, url.path)
         except Refrain as refrain:
-            return unrequested(url, refrain.outcome, refrain.reason)
+            return unrequested(url, refrain.outcome, refrain.reason, refrain.again_ms)
         digest = digest_of(exchange)
         if exchange.status:
             self.keep(page_of(self.origin, url, exchange, digest, self.around.placement))
@@ -88,18 +95,27 @@ class OrderRun:
     async def request(self, url: OrderUrl, scheme: Scheme, server: str, path: str) -> Exchange:
         """One request in its turn. Raises Refrain when none is to be made."""
         exchange = await self._try(url, scheme, server, path)
-        if exchange.reused and exchange.outcome == "disconnected" and not exchange.status:
+        lost = exchange.reused and exchange.outcome == "disconnected" and not exchange.status
+        if lost and not self.waits_too_long:
             # The server closed an idle connection while the request was on its way: RFC 9112 9.3.1 lets it be repeated.
             exchange = await self._try(url, scheme, server, path)
         return exchange
+
+    @property
+    def waits_too_long(self) -> bool:
+        """Whether the next request is further away than a place in the fetcher is worth: a Crawl-delay may be a day."""
+        return self._pace.left_s > LONGEST_WAIT_S
 
     async def _try(self, url: OrderUrl, scheme: Scheme, server: str, path: str) -> Exchange:
         around = self.around
         self._check_target(scheme, server, path)
         several = self.order.connections > 1 and self._delay > 0
         if self._delay:
+            if self.waits_too_long:
+                raise Refrain("cancelled", "not requested: the delay is too long to wait for it here")
+            self._check_deadline(self._pace.left_s)
             await (self._pace.wait() if several else self._pace.take())
-            await around.addresses.turn(around.port.address_of(server), self._delay)
+            await self._turn(server)
         request = Request(
             scheme=scheme,
             server=server,
@@ -113,6 +129,15 @@ class OrderRun:
             return await self._permitted(request)
         async with around.slots:
             return await self._permitted(request)
+
+    async def _turn(self, server: str) -> None:
+        """Wait for the server's address. An order that would wait too long takes no turn, and leaves its place to another."""
+        self._check_deadline()
+        around = self.around
+        again_s = await around.addresses.turn(around.port.address_of(server), self._delay, self._left_s)
+        if again_s:
+            self._stop = "not requested: too many servers share its address"
+            raise Refrain("cancelled", self._stop, again_s)
 
     async def _permitted(self, request: Request) -> Exchange:
         await self._permission(request.scheme)
@@ -138,19 +163,29 @@ class OrderRun:
         if reason:
             raise Refrain("cancelled", reason)
 
+    def _check_deadline(self, starts_in_s: float = 0.0) -> None:
+        if self._left_s < max(0.0, starts_in_s):
+            raise Refrain("expired", "the order's deadline is over")
+
+    @property
+    def _left_s(self) -> float:
+        """Until the deadline."""
+        deadline = self.order.deadline_ms
+        return (deadline - self.around.now_ms()) / 1000 if deadline else math.inf
+
     async def _permission(self, scheme: Scheme) -> None:
         """The last word before a request: everything that may have changed while it waited for its turn."""
         around = self.around
-        if around.gate.shut:
-            await around.gate.open()
-        if self._running.cancelled:
-            raise asyncio.CancelledError
-        if self.order.deadline_ms and around.now_ms() > self.order.deadline_ms:
-            raise Refrain("expired", "the order's deadline is over")
-        self._check_stops(scheme)
         if around.memory.full and not await around.memory.may_go_on(self._running):
             self._stop = "not requested: too many bodies wait to be committed"
             raise Refrain("cancelled", self._stop)
+        if around.gate.shut:
+            await around.gate.open()
+        # Nothing is waited for from here on.
+        if self._running.cancelled:
+            raise asyncio.CancelledError
+        self._check_deadline()
+        self._check_stops(scheme)
 
     def keep(self, page: Output) -> None:
         self.outputs.append(page)

@@ -72,12 +72,13 @@ def result_of(
     )
 
 
-def unrequested(url: OrderUrl, outcome: Outcome, detail: str) -> FetchResult:
+def unrequested(url: OrderUrl, outcome: Outcome, detail: str, again_ms: int = 0) -> FetchResult:
     """The result of a URL for which no request was made."""
     return FetchResult(
         path=url.path,
         scheme=url.scheme,
         outcome=outcome,
+        retry_after_ms=again_ms,
         detail=_detail(detail),
         previous_digest=url.digest,
         depth=url.depth,

@@ -36,7 +36,7 @@ async def robots_order(run: OrderRun) -> Sequence[Output]:
         try:
             exchange, detail = await _through_redirects(run, url)
         except Refrain as refrain:
-            results.append(unrequested(url, refrain.outcome, refrain.reason))
+            results.append(unrequested(url, refrain.outcome, refrain.reason, refrain.again_ms))
             continue
         result = result_of(url, exchange, digest_of(exchange), run.around.now_ms(), detail)
         results.append(result)
@@ -61,6 +61,8 @@ async def _through_redirects(run: OrderRun, url: OrderUrl) -> tuple[Exchange, st
         hops += 1
         if hops > MOST_REDIRECTS:
             return exchange, f"more than {MOST_REDIRECTS} redirects"
+        if run.waits_too_long:
+            return exchange, "redirected, and the delay before the next request is too long to wait for it here"
         target = join(f"{scheme}://{server}{path}", location)
         if isinstance(target, Refusal):
             return exchange, f"redirected to what cannot be fetched ({target.reason})"
@@ -127,11 +129,12 @@ def _normalised(parsed: Protego, agent: str) -> str:
 
 
 def _delay_ms(parsed: Protego, agent: str) -> int:
-    seconds = parsed.crawl_delay(agent) or 0.0
+    delay = round(min(parsed.crawl_delay(agent) or 0.0, LONGEST_DELAY_MS) * 1000)
     rate = parsed.request_rate(agent)
     if rate is not None:
-        seconds = max(seconds, rate.seconds / rate.requests)
-    return min(round(min(seconds, LONGEST_DELAY_MS) * 1000), LONGEST_DELAY_MS)
+        # Whole numbers, rounded up: what stands in a file may be larger than any float.
+        delay = max(delay, -(-1000 * rate.seconds // rate.requests))
+    return min(delay, LONGEST_DELAY_MS)
 
 
 def _scheme(name: str) -> Scheme:

@@ -103,12 +103,12 @@ class Surroundings:
         self.worker = worker
         self.port = port
         self.slots = asyncio.Semaphore(config.fetch.connections)
-        self.addresses = AddressPace()
         self.memory = Memory(MEMORY_BYTES)
         self.tally = Tally()
         self.gate = Gate(config.kafka.session_timeout_s / 2)
         self.leaving = asyncio.Event()
         """Set when the fetcher ends: no request is begun any more."""
+        self.addresses = AddressPace(self.leaving)
         self.crawl_paused = False
         self.paused_servers: frozenset[str] = frozenset()
         self._base = {"User-Agent": config.user_agent_header, "Accept": ACCEPT, "Accept-Encoding": ACCEPT_ENCODING}

@@ -289,7 +289,8 @@ class Model:
         delay = self.delay(order.server)
         passed = max(0, fetched.finished_ms - max(started)) if started else 0
         following = now + max(0, delay - passed) if started else now + max(delay, 1000)
-        server.next = max(server.next, following)
+        crowded = max((one.retry_after_ms for one in fetched.results if one.outcome == "cancelled"), default=0)
+        server.next = max(server.next, following, now + crowded)
         answered = any(one.status for one in fetched.results)
         limited = any(one.outcome == "rate-limited" for one in fetched.results)
         unreached = any(one.outcome in ("dns", "connect", "tls", "timeout", "disconnected") for one in fetched.results)

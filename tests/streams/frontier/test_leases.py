@@ -98,6 +98,20 @@ def test_an_order_that_comes_back_untouched_is_not_sent_out_again_at_once() -> N
         assert len(rig.frontier.release(T0 + 1000)) == 1
 
 
+def test_a_server_whose_address_has_no_turn_for_it_is_left_alone_until_there_may_be_one() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
+        (order,) = rig.frontier.release(T0)
+        rig.frontier.confirm(answer(order, "cancelled", retry_after_ms=30_000), T0)
+        assert rig.frontier.release(T0 + 29_999) == []
+        (again,) = rig.frontier.release(T0 + 30_000)
+        assert again.attempt == 1
+        some = (result_of(again, 0), result_of(again, 1, "cancelled", retry_after_ms=20_000))
+        rig.frontier.confirm(answer_with(again, some), T0 + 30_000)
+        assert rig.frontier.release(T0 + 49_999) == []
+        assert len(rig.frontier.release(T0 + 50_000)) == 1
+
+
 def test_deadlines_grow_with_the_wait_that_is_observed() -> None:
     with Rig(configure(**CONFIG)) as rig:
         from msgspec.structs import replace

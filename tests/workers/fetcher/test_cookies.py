@@ -47,6 +47,22 @@ def test_any_values_make_a_header_value_within_its_bounds(values: list[str]) -> 
     assert found.count("; ") < MOST_COOKIES
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "a=" + " " * 2_000_000 + "\xe9",
+        "a" + " " * 2_000_000 + "=1",
+        "a=1;" + " " * 2_000_000 + "max-age=x",
+        "a=1; max-age=" + "0" * 2_000_000 + "x",
+        "a=1" + "; secure " * 200_000 + "x",
+    ],
+    ids=lambda value: value[:14].strip(),
+)
+def test_the_time_for_a_value_grows_with_its_length_alone(value: str) -> None:
+    # Two million characters, each of them looked at for each of the others, would take an hour.
+    assert cookies_of((("Set-Cookie", value),), "https") in ("", "a=1")
+
+
 class Wall(Server):
     """Redirects to itself until it is shown its cookie."""
 

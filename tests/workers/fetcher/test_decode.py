@@ -31,6 +31,7 @@ CODINGS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "zstd of frames": ("zstd", lambda data: zstd.compress(data[:7]) + zstd.compress(data[7:])),
     "gzip in br": ("gzip, br", lambda data: bytes(brotli.compress(gzip.compress(data)))),
     "identity in gzip": ("Identity, GZIP", gzip.compress),
+    "gzip and what is no coding": ("utf-8, gzip, none", gzip.compress),
 }
 
 
@@ -87,12 +88,14 @@ def test_noise_either_decodes_or_fails_as_undecodable(header: str, data: bytes) 
         pass
 
 
-@pytest.mark.parametrize("header", ["compress", "gzip, rot13", "gzip, gzip, gzip"])
-def test_codings_that_are_unknown_or_too_many_are_refused(header: str) -> None:
+@pytest.mark.parametrize("header", ["compress", "gzip, x-compress", "utf-8, dcz", "gzip, gzip, gzip"])
+def test_codings_that_cannot_be_undone_or_are_too_many_are_refused(header: str) -> None:
     with pytest.raises(DecodingFailed):
         decoder_of(header)
 
 
-@pytest.mark.parametrize("header", ["", "identity", " , identity,"])
+@pytest.mark.parametrize(
+    "header", ["", "identity", " , identity,", "utf-8", "None", "text/html; charset=utf-8", "rot13", "a," * 8000]
+)
 def test_a_body_without_coding_needs_no_decoder(header: str) -> None:
     assert decoder_of(header) is None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from schemas.codec import LARGEST_RECORD, encode
-from schemas.fetched import RobotsRules
+from schemas.fetched import Fetched, RobotsRules
 from workers.fetcher.port import Exchange
 from workers.fetcher.robots import LONGEST_DELAY_MS, MOST_SITEMAPS, rules_of, verdict_of
 
@@ -37,6 +37,8 @@ def test_delays_and_rates_are_both_honoured() -> None:
     assert parse("User-agent: *\nRequest-rate: 1/10\nCrawl-delay: 1\n").crawl_delay_ms == 10_000
     assert parse("User-agent: *\nCrawl-delay: 1e300\n").crawl_delay_ms == LONGEST_DELAY_MS
     assert parse("User-agent: *\nCrawl-delay: -3\n").crawl_delay_ms == 0
+    assert parse(f"User-agent: *\nRequest-rate: 1/{'9' * 400}\n").crawl_delay_ms == LONGEST_DELAY_MS
+    assert parse(f"User-agent: *\nRequest-rate: {'9' * 400}/1\n").crawl_delay_ms <= 1
 
 
 def test_sitemaps_are_bounded() -> None:
@@ -76,9 +78,32 @@ def test_the_kept_text_answers_as_the_file_did(lines: list[str], paths: list[str
         assert kept.can_fetch(url, "gregor") == original.can_fetch(url, "gregor")
 
 
-@given(st.binary(max_size=2000))
-def test_no_file_raises(body: bytes) -> None:
-    assert rules_of(body, False, "gregor", "http", 0).verdict in ("rules", "allow-all")
+NUMBERS = st.one_of(
+    st.text("0123456789-+.e_/ smh:\u0663", max_size=20),
+    st.builds(lambda digit, length: digit * length, st.sampled_from("019"), st.integers(1, 5000)),
+    st.sampled_from(["inf", "nan", "1e308", "-1", "0"]),
+)
+FIELDS = st.sampled_from(
+    ["User-agent", "Crawl-delay", "Request-rate", "Visit-time", "Sitemap", "Host", "Allow", "Disallow", "Noindex"]
+)
+FILES = st.lists(
+    st.one_of(
+        st.builds("{}: {}/{}".format, FIELDS, NUMBERS, NUMBERS).map(str.encode),
+        st.builds("{}: {}".format, FIELDS, NUMBERS).map(str.encode),
+        st.just(b"User-agent: *"),
+        st.binary(max_size=200),
+    ),
+    max_size=12,
+).map(b"\n".join)
+
+
+@given(st.one_of(st.binary(max_size=2000), FILES), st.booleans())
+def test_no_file_raises(body: bytes, cut: bool) -> None:
+    for file in (body, b"User-agent: *\n" + body):
+        rules = rules_of(file, cut, "gregor", "http", 0)
+        assert rules.verdict in ("rules", "allow-all")
+        assert 0 <= rules.crawl_delay_ms <= LONGEST_DELAY_MS
+        encode(Fetched(server="a.example", lease="1", results=(), robots=(rules,)))
 
 
 @pytest.mark.parametrize("status", [401, 403])

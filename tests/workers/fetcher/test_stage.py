@@ -16,12 +16,14 @@ from gregor.transport.port import Record
 from schemas.codec import encode
 from schemas.control import Pause
 from schemas.schedule import FetchOrder, OrderUrl
-from tests.hostile.servers import Answers, Busy, NeverAnswers, response
+from tests.hostile.servers import Answers, Busy, NeverAnswers, RedirectLoop, response
 from tests.hostile.web import Server, Web
 from tests.workers.fetcher.fetching import PLACEMENT, Fetching, fetching, order_of, settings
 from workers.fetcher.attempt import Attempt
+from workers.fetcher.order import OrderRun
 from workers.fetcher.port import Exchange, Request
 from workers.fetcher.stage import FetcherStage
+from workers.fetcher.surroundings import Running, Surroundings
 
 
 class Echo(Server):
@@ -143,14 +145,74 @@ def test_a_server_s_own_headers_go_to_it_alone_and_secrets_stay_out_of_the_recor
 
 def test_no_request_starts_after_the_deadline(web: Web, fetcher: Fetching) -> None:
     server = Echo()
-    soon = time.time_ns() // 1_000_000 + 400
+    soon = time.time_ns() // 1_000_000 + 1100
     with web.serving(server):
-        answer = fetcher.run(order_of(server.name, "/1", "/2", "/3", order={"delay_ms": 300, "deadline_ms": soon}))
+        answer = fetcher.run(order_of(server.name, "/1", "/2", "/3", order={"delay_ms": 600, "deadline_ms": soon}))
         late = fetcher.run(order_of(server.name, "/4", order={"deadline_ms": 1}))
     assert [result.outcome for result in answer.fetched.results] == ["ok", "ok", "expired"]
     assert late.result.outcome == "expired"
     assert late.result.started_ms == 0
     assert len(server.requests) == 2
+
+
+def test_a_request_that_could_start_only_after_the_deadline_is_not_waited_for(web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    long = {"delay_ms": 300_000}
+    soon = time.time_ns() // 1_000_000 + 60_000
+    with web.serving(server):
+        answer = fetcher.run(order_of(server.name, "/1", "/2", "/3", order={**long, "deadline_ms": soon}))
+        late = fetcher.run(order_of(server.name, "/4", "/5", "/6", order={**long, "deadline_ms": 1}))
+    assert [result.outcome for result in answer.fetched.results] == ["ok", "expired", "expired"]
+    assert [result.outcome for result in late.fetched.results] == ["expired", "expired", "expired"]
+    assert len(server.requests) == 1
+
+
+DAY_MS = 24 * 3_600_000
+
+
+def test_a_delay_of_a_day_is_not_waited_for_in_the_fetcher(web: Web, fetcher: Fetching) -> None:
+    server = Echo()
+    with web.serving(server):
+        order = order_of(server.name, "/1", "/2", order={"delay_ms": DAY_MS})
+        answer = fetcher.run(order)
+        again = fetcher.run(order, redelivered=True)
+    assert [result.outcome for result in answer.fetched.results] == ["ok", "cancelled"]
+    assert [result.outcome for result in again.fetched.results] == ["cancelled", "cancelled"]
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_of_robots_txt_is_not_followed_when_the_delay_is_a_day(web: Web, fetcher: Fetching) -> None:
+    server = RedirectLoop()
+    with web.serving(server):
+        answer = fetcher.run(order_of(server.name, "/robots.txt", kind="robots", order={"delay_ms": DAY_MS}))
+    assert [rules.verdict for rules in answer.fetched.robots] == ["unreachable"]
+    assert "too long" in answer.result.detail
+    assert len(server.requests) == len(answer.pages) == 1
+
+
+def test_orders_that_do_not_fit_into_the_line_for_their_address_are_given_back() -> None:
+    class Shared:
+        """All servers have one address."""
+
+        async def open(self) -> None: ...
+
+        async def close(self) -> None: ...
+
+        def address_of(self, server: str) -> str:
+            return "192.0.2.1"
+
+        async def fetch(self, request: Request) -> Exchange:
+            return Exchange(outcome="ok", status=200)
+
+    with fetching(settings(), port=Shared) as fetcher:
+        orders = [order_of(f"{name}.example", "/1", "/2", order={"delay_ms": 60_000}) for name in "abcd"]
+        assert fetcher.run(replace(orders[0], urls=orders[0].urls[:1])).result.outcome == "ok"
+        # Their turns are 7.5 and 15 seconds away.
+        waiting = [fetcher.start(order) for order in orders[1:3]]
+        answer = fetcher.run(orders[3])
+        fetcher.stage.cancel(waiting)
+    assert [result.outcome for result in answer.fetched.results] == ["cancelled", "cancelled"]
+    assert answer.fetched.results[0].retry_after_ms >= 1000
 
 
 def test_after_a_429_the_order_s_other_urls_are_given_back(web: Web, fetcher: Fetching) -> None:
@@ -263,6 +325,48 @@ def test_bodies_in_memory_are_bounded_and_orders_end_early_for_it(web: Web, monk
     assert set(outcomes) == {"ok", "cancelled"}
     # Each of the three may have been one request further than the bound when it was met.
     assert 4 <= outcomes.count("ok") <= 6
+
+
+def test_an_order_that_waited_for_memory_beyond_its_deadline_asks_nothing(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.fetcher.surroundings.MEMORY_BYTES", 500_000)
+    server = Blob()
+    with web.serving(server), fetching(settings()) as fetcher:
+        first = fetcher.start(order_of(server.name, "/1"))
+        while fetcher.stage.room():
+            time.sleep(0.005)
+        soon = time.time_ns() // 1_000_000 + 500
+        second = fetcher.start(order_of(server.name, "/2", order={"deadline_ms": soon}))
+        time.sleep(0.8)
+        answers = fetcher.gather([first, second])
+    assert answers[second].result.outcome == "expired"
+    assert len(server.requests) == 1
+
+
+def test_an_order_on_several_connections_that_is_cancelled_between_requests_has_no_result() -> None:
+    order = order_of("example.org", "/1", "/2", "/3", order={"connections": 2})
+    running = Running(Ticket(0, 1), order, False)
+
+    class Cancelling:
+        """While it answers, the order's partition goes away."""
+
+        async def open(self) -> None: ...
+
+        async def close(self) -> None: ...
+
+        def address_of(self, server: str) -> str:
+            return ""
+
+        async def fetch(self, request: Request) -> Exchange:
+            running.cancelled = True
+            return Exchange(outcome="ok", status=200)
+
+    async def story() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await OrderRun(running, Surroundings(settings(), PLACEMENT, "worker-1", Cancelling())).pages()
+
+    asyncio.run(story())
 
 
 def test_what_a_request_leaves_behind_needs_no_garbage_collector(web: Web, fetcher: Fetching) -> None:
