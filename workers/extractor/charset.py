@@ -97,7 +97,12 @@ def _declared(body: bytes) -> str | None:
 
 @lru_cache(maxsize=256)
 def _codec(label: str) -> str | None:
+    """Of a label that Python has a codec for; None: there is none.
+
+    The standard has two encodings that are no charsets. "replacement" (iso-2022-kr, hz-gb-2312, ...) makes browsers show nothing, so that
+    no script hides in what others read as text; here nothing is run, and the links of such pages are ASCII.
+    """
     encoding = webencodings.lookup(label)
-    if encoding is None or encoding.name == "x-user-defined":
+    if encoding is None or encoding.name in ("x-user-defined", "replacement"):
         return None
     return str(encoding.codec_info.name)

@@ -94,7 +94,8 @@ class Linker:
     def link(
         self, facts: PageFacts, reading: Reading, more: Sequence[str], now_ms: int
     ) -> tuple[list[Discovered], LinkCounts]:
-        """The records of a page and what was counted; ``more`` are links that plug-ins found."""
+        """The records of a page and what was counted; ``more`` are links that plug-ins found. Once the records are as good as sent,
+        ``settle`` follows, or else ``abandon``."""
         self._known.fetched(facts.scheme, facts.server, facts.path)
         found = reading.found
         counts = LinkCounts(_number(found) + len(more))
@@ -110,10 +111,17 @@ class Linker:
             entries += self._targets(
                 facts, Reading("plugin", facts.url), [RawLink(one, "plugin") for one in more], counts
             )
-        records = list(self._records(facts, entries, counts, now_ms))
+        return list(self._records(facts, entries, counts, now_ms)), counts
+
+    def settle(self) -> None:
+        """The records of the page are part of the transaction."""
         self._hrefs.trim()
         self._known.end_page()
-        return records, counts
+
+    def abandon(self) -> None:
+        """Nothing of the page is sent."""
+        self._hrefs.trim()
+        self._known.abandon_page()
 
     def _targets(self, facts: PageFacts, reading: Reading, found: Sequence[RawLink], counts: LinkCounts) -> list[Entry]:
         """The distinct URLs in scope that the links lead to; how often and how, stands in the entries themselves."""

@@ -3,9 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from webencodings.labels import LABELS  # type: ignore[import-untyped]
 
 from gregor.url.canonical import Url, join
 from workers.extractor.charset import decode, encode_query
+from workers.extractor.links import extract
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,17 @@ def test_the_charset_is_found_as_browsers_find_it(
 def test_a_label_that_only_python_knows_is_not_followed(label: str) -> None:
     page = decode(b"\\u0041", f"text/html; charset={label}")
     assert (page.text, page.source) == ("\\u0041", "fallback")
+
+
+@pytest.mark.parametrize("label", sorted(LABELS))
+def test_a_page_of_any_charset_of_the_standard_has_a_text_and_links(label: str) -> None:
+    declared = f"text/html; charset={label}"
+    page = decode(b"\xff<a href=1>\xe4\x1b$)C\x0e!!~{", declared)
+    page.text.encode("utf-8")
+    encode_query("?q=\u8868\xe4\U0001f41b", page.charset)
+    decode(f"<meta charset={label}>".encode(), "")
+    if not page.charset.startswith("utf-16"):
+        assert [link.href for link in extract(b"<a href=1>", declared, "http://h/").links] == ["1"]
 
 
 @given(
