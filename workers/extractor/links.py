@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from gregor.url.canonical import Url, join
 from gregor.url.links import without_fragment
@@ -106,19 +106,16 @@ def extract(body: bytes, content_type: str, url: str, limits: ExtractLimits = DE
     if not body or not is_html(content_type, body):
         return PageLinks(url)
     page = decode(body, content_type)
-    found = _Collector(url, page.charset, limits)
     elements = _ALL_ELEMENTS if limits.requisites else _ELEMENTS
-    # Requisites are in so many elements that there is little to leave out.
-    plain = None if limits.requisites else reduced(page.utf8)
-    pieces = plain.pieces() if plain is not None else []
-    if plain is not None and all(map(fits_lexbor, pieces)):
-        found.add_hrefs(plain.hrefs)
-        for piece in pieces:
-            _read_tree(piece, found, elements)
-    elif fits_lexbor(page.utf8):
-        _read_tree(page.utf8, found, elements)
-    else:
-        found.complete = _PageEvents(found, elements).read(page.utf8)
+    try:
+        found = _Collector(url, page.charset, limits)
+        if _read_by_tree(page.utf8, found, elements):
+            return found.result()
+    except SelectolaxError:
+        # It found no memory for its tree, say; what was taken until then is taken again.
+        pass
+    found = _Collector(url, page.charset, limits)
+    found.complete = _PageEvents(found, elements).read(page.utf8)
     return found.result()
 
 
@@ -129,6 +126,22 @@ def redirect(location: str) -> RawLink:
         return RawLink(raw.decode("utf-8"), "redirect")
     except UnicodeDecodeError:
         return RawLink(raw.decode("latin-1"), "redirect")
+
+
+def _read_by_tree(data: bytes, found: _Collector, elements: Sequence[str]) -> bool:
+    """False: the page is not for a tree."""
+    # Requisites are in so many elements that there is little to leave out.
+    plain = reduced(data) if elements is _ELEMENTS else None
+    pieces = plain.pieces() if plain is not None else []
+    if plain is not None and all(map(fits_lexbor, pieces)):
+        found.add_hrefs(plain.hrefs)
+    elif fits_lexbor(data):
+        pieces = [data]
+    else:
+        return False
+    for piece in pieces:
+        _read_tree(piece, found, elements)
+    return True
 
 
 def _read_tree(data: bytes, found: _Collector, elements: Sequence[str]) -> None:
