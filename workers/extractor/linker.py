@@ -25,6 +25,7 @@ from workers.extractor.vouched import Vouched
 
 PATHS_PER_RECORD: Final = 1000
 BYTES_PER_RECORD: Final = 512 * 1024
+ROBOTS_PATH: Final = "/robots.txt"
 
 _KINDS: Final[dict[str, LinkKind]] = {
     "redirect": "redirect",
@@ -96,7 +97,9 @@ class Linker:
     ) -> tuple[list[Discovered], LinkCounts]:
         """The records of a page and what was counted; ``more`` are links that plug-ins found. Once the records are as good as sent,
         ``settle`` follows, or else ``abandon``."""
-        self._known.fetched(facts.scheme, facts.server, facts.path)
+        if facts.kind == "pages":
+            # A robots.txt, or what it was redirected to, was fetched without the frontier having it as a URL.
+            self._known.fetched(facts.scheme, facts.server, facts.path)
         found = reading.found
         counts = LinkCounts(_number(found) + len(more))
         if reading.robots.nofollow and reading.form != "redirect":
@@ -215,7 +218,9 @@ class Linker:
             if refusal and self.scope.holds(facts.server):
                 refusal = self.scope.requisite_refusal(url)
         elif reading.form == "robots":
-            self._vouched.add(url.text, facts.server)
+            # Redirected elsewhere, it says nothing for the server that somebody else's file lies on.
+            if facts.path == ROBOTS_PATH:
+                self._vouched.add(url.text, facts.server)
         elif url.server != facts.server and not self._vouched.holds(facts.url, url.server):
             refusal = refusal or "sitemap-off-host"
         return self._in_scope(url, refusal)

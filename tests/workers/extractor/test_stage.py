@@ -184,6 +184,25 @@ def test_robots_names_sitemaps_and_sitemaps_name_urls_of_their_host(tmp_path: Pa
         assert "http://other.test/c" in stage.urls(), "its own robots.txt named the sitemap"
 
 
+def test_what_a_robots_file_was_redirected_to_is_a_link_like_any_other(tmp_path: Path) -> None:
+    with staged(tmp_path, 'crawl.scope = "domains"') as stage:
+        # What the fetcher keeps of http://h.example/robots.txt when that leads to the first page of www.
+        stage.page(b"", url="http://www.h.example/", kind="robots", headers=())
+        stage.page(b"", status=301, headers=(("Location", "http://www.h.example/"),))
+        assert stage.urls() == ["http://www.h.example/"]
+
+
+@pytest.mark.parametrize(("path", "vouches"), [("/robots.txt", True), ("/uploads/mine.txt", False)])
+def test_a_server_vouches_by_its_own_robots_file_alone(tmp_path: Path, path: str, vouches: bool) -> None:
+    with staged(tmp_path, ANY) as stage:
+        # http://h.example/robots.txt may lead wherever its owner wants it to.
+        stage.page(b"Sitemap: http://h.example/s.xml\n", url=f"http://other.test{path}", kind="robots", headers=())
+        assert stage.urls() == ["http://h.example/s.xml"]
+        sitemap = b"<urlset><url><loc>http://other.test/c</loc></url></urlset>"
+        stage.page(sitemap, url="http://h.example/s.xml", headers=(("Content-Type", "application/xml"),), hops=1)
+        assert stage.urls() == (["http://other.test/c"] if vouches else [])
+
+
 def test_a_sitemap_is_tried_only_when_asked(tmp_path: Path) -> None:
     robots = "http://h.example/robots.txt"
     with staged(tmp_path) as stage:
