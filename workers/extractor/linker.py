@@ -26,6 +26,8 @@ from workers.extractor.vouched import Vouched
 PATHS_PER_RECORD: Final = 1000
 BYTES_PER_RECORD: Final = 512 * 1024
 ROBOTS_PATH: Final = "/robots.txt"
+SITEMAP_HOPS: Final = 3
+"""From robots.txt to an index, to a sitemap, to its entries."""
 
 _KINDS: Final[dict[str, LinkKind]] = {
     "redirect": "redirect",
@@ -299,13 +301,17 @@ def _number(found: Sequence[RawLink]) -> int:
 
 
 def _distance(facts: PageFacts, kind: str, internal: bool) -> Distance:
-    """Paper 003: one deeper within a domain, 1 across domains; a redirect is where its source is, a requisite too."""
+    """Paper 003: one deeper within a domain, 1 across domains; a redirect is where its source is, a requisite too.
+
+    Sitemaps are named by robots.txt or given as seeds, and lead to their entries through one index at most. A list of URLs that is met
+    anywhere else is a page like others, or lists that lead to lists would lead on for ever.
+    """
     off_site = facts.off_site + (not internal)
     if kind == "redirect":
         return Distance(facts.depth, facts.hops, off_site)
     if kind == "requisite":
         return Distance(facts.depth, facts.hops + 1, off_site)
-    if kind == "sitemap" or not internal:
+    if not internal or (kind == "sitemap" and facts.depth <= 1 and facts.hops < SITEMAP_HOPS):
         return Distance(1, facts.hops + 1, off_site)
     return Distance(facts.depth + 1, facts.hops + 1, off_site)
 
