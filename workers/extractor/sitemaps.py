@@ -22,7 +22,12 @@ PIECE: Final = 65_536
 LONGEST_URL: Final = 65_536
 DEEPEST: Final = 64
 _SNIFFED: Final = 2048
-_ROOT = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?(urlset|sitemapindex|rss|feed|RDF)[\s/>]")
+# Whatever may stand before the root element, and the root. What is further inside, or in a comment, says nothing of the document.
+_ROOT = re.compile(
+    rb"(?:\xef\xbb\xbf)?+(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[[^\]]*+\][^>]*+)?+>)*+"
+    rb"<(?:[A-Za-z_][\w.-]*+:)?(urlset|sitemapindex|rss|feed|RDF)[\s/>]",
+    re.DOTALL,
+)
 _MARKUP = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml|<!--|<!DOCTYPE|<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed|RDF)\b)"
 )
@@ -56,7 +61,7 @@ def form_of(content_type: str, body: bytes) -> Form | None:
     """Whether a response is a list of URLs, which its first bytes must confirm; None: it is not."""
     start = _unpacked_start(body)
     if _MARKUP.match(start):
-        root = _ROOT.search(start)
+        root = _ROOT.match(start)
         if root is None:
             return None
         return "sitemap" if root[1] in (b"urlset", b"sitemapindex") else "feed"

@@ -86,6 +86,41 @@ def test_other_documents_are_no_lists(content_type: str, body: bytes) -> None:
     assert form_of(content_type, body) is None
 
 
+XHTML = (
+    b"<?xml version='1.0'?><!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0'><html xmlns='http://www.w3.org/1999/xhtml'>"
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        XHTML + b"<head><!-- <rdf:RDF xmlns:rdf='r'> --></head><body><a href=x>x</a>",
+        XHTML + b"<body><rss ><a href=x>x</a>",
+        b"<!-- <urlset> --><html><a href=x>x</a>",
+        b"<?xml-stylesheet <rss > ?><html/>",
+        b"<!DOCTYPE html [<!ENTITY feed '<feed >'>]><html/>",
+        b"<!-- <rss > ",
+    ],
+)
+@pytest.mark.parametrize("content_type", ["application/xhtml+xml", "text/html", "application/xml"])
+def test_a_page_that_speaks_of_feeds_is_none(body: bytes, content_type: str) -> None:
+    assert form_of(content_type, body) is None
+
+
+@pytest.mark.parametrize(
+    "prolog",
+    [
+        b"",
+        b"\xef\xbb\xbf\n",
+        b"<?xml version='1.0'?>\n<?xml-stylesheet href='s.xsl'?><!-- <html> -- > -->",
+        b"<!DOCTYPE rss PUBLIC '-//N' 'http://n/rss.dtd' [ <!ENTITY n '<html>'> ] >\n",
+    ],
+)
+def test_a_list_is_known_by_its_root_whatever_stands_before_it(prolog: bytes) -> None:
+    assert form_of(XML, prolog + b"<rss version='2.0'>") == "feed"
+    assert form_of(XML, prolog + b"<s:urlset>") == "sitemap"
+
+
 def test_urls_beyond_the_limit_are_counted() -> None:
     body = b"<urlset>" + b"".join(b"<url><loc>http://h/%d</loc></url>" % n for n in range(30)) + b"</urlset>"
     read = read_list(body, XML, "sitemap", ListLimits(max_urls=10))
