@@ -19,6 +19,7 @@ from lxml import etree  # type: ignore[import-untyped]
 from workers.extractor.links import RawLink
 
 PIECE: Final = 65_536
+FED: Final = 4096
 LONGEST_URL: Final = 65_536
 DEEPEST: Final = 64
 _SNIFFED: Final = 2048
@@ -90,12 +91,7 @@ def _is_gzip(body: bytes) -> bool:
 
 
 def _unpacked_start(body: bytes) -> bytes:
-    if not _is_gzip(body):
-        return body[:_SNIFFED]
-    try:
-        return zlib.decompressobj(31).decompress(body[:PIECE], _SNIFFED)
-    except zlib.error:
-        return b""
+    return b"".join(_Stream(body[:PIECE], _SNIFFED).pieces())
 
 
 def _is_text_list(start: bytes) -> bool:
@@ -128,12 +124,19 @@ class _Stream:
             yield self._body[start : start + PIECE]
 
     def _unpacked(self) -> Iterator[bytes]:
-        unpacker = zlib.decompressobj(31)
-        rest = self._body
+        """All members, one after the other, as gzip itself reads them; what follows the last one is padding."""
+        unpacker, at = zlib.decompressobj(31), 0
+        piece = b""
         try:
-            while rest and not unpacker.eof:
-                piece = unpacker.decompress(rest, PIECE)
-                rest = unpacker.unconsumed_tail
+            # Little is handed over at a time, because what is left of it is copied with each piece and each member.
+            while at < len(self._body) or (piece and not unpacker.eof):
+                if unpacker.eof:
+                    if not _is_gzip(self._body[at : at + 2]):
+                        break
+                    unpacker = zlib.decompressobj(31)
+                given = self._body[at : at + FED]
+                piece = unpacker.decompress(given, PIECE)
+                at += len(given) - len(unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail)
                 if piece:
                     yield piece
         except zlib.error:
