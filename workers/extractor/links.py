@@ -18,6 +18,7 @@ import msgspec
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from gregor.url.canonical import Url, join
+from gregor.url.headers import from_header
 from gregor.url.links import without_fragment
 from schemas.discovered import Rel
 from workers.extractor.charset import decode, encode_query
@@ -120,12 +121,8 @@ def extract(body: bytes, content_type: str, url: str, limits: ExtractLimits = DE
 
 
 def redirect(location: str) -> RawLink:
-    """The link of a Location header, whose bytes beyond ASCII an HTTP client hands over as surrogates."""
-    raw = location.encode("utf-8", "surrogateescape")
-    try:
-        return RawLink(raw.decode("utf-8"), "redirect")
-    except UnicodeDecodeError:
-        return RawLink(raw.decode("latin-1"), "redirect")
+    """The link of a Location header."""
+    return RawLink(from_header(location), "redirect")
 
 
 def _read_by_tree(data: bytes, found: _Collector, elements: Sequence[str]) -> bool:
