@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from workers.extractor.tag_starts import beginnings, tag_starts
+from workers.extractor.tags import ATTRIBUTE, ATTRIBUTES, BLANK
 
 LEXBOR_MAX_TAGS: Final = 10_000
 LEXBOR_MAX_SEPARATORS: Final = 20_000
@@ -36,16 +37,8 @@ _ZERO: Final = ord("0")
 _NO_ATTRIBUTES: Final = re.compile(rb">[^<\"']*+")
 
 _FORMATTING: Final = ("a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
-# A tag as the tokeniser of HTML reads it, from its "<" to its own ">", which no quoted value hides.
-_BLANK: Final = rb" \t\n\f\r"
-_ATTRIBUTE_TEXT: Final = (
-    rb"""[^%(b)b/>][^%(b)b/>=]*+(?:[%(b)b]*+=[%(b)b]*+(?:"[^"]*+"|'[^']*+'|[^%(b)b>"'][^%(b)b>]*+|(?=>)))?+"""
-    % {b"b": _BLANK}
-)
-_ATTRIBUTE: Final = re.compile(_ATTRIBUTE_TEXT)
 _TAG: Final = re.compile(
-    rb"<(%b)(?=[%b/>])(?:((?:[%b/]++|%b)*+)>)?+" % ("|".join(_FORMATTING).encode(), _BLANK, _BLANK, _ATTRIBUTE_TEXT),
-    re.IGNORECASE,
+    rb"<(%b)(?=[%b/>])(?:(%b)>)?+" % ("|".join(_FORMATTING).encode(), BLANK, ATTRIBUTES), re.IGNORECASE
 )
 _OVERLAPPING: Final = 4
 """Tags do not overlap. What looks like one inside of another is not one, but has been read to its end as well: a page over which that
@@ -111,8 +104,8 @@ def reopened(data: bytes, tags: int) -> Reopened | None:
                 anchors.add(attributes)
             else:
                 seen[tag[0]] += 1
-    opened = [(min(3, times), len(_ATTRIBUTE.findall(tag)), len(tag)) for tag, times in seen.items()]
-    most = max((len(_ATTRIBUTE.findall(anchor)) for anchor in anchors), default=0)
+    opened = [(min(3, times), len(ATTRIBUTE.findall(tag)), len(tag)) for tag, times in seen.items()]
+    most = max((len(ATTRIBUTE.findall(anchor)) for anchor in anchors), default=0)
     return Reopened(
         tags * (sum(times for times, _, _ in opened) + 1),
         tags * (sum(times * attributes for times, attributes, _ in opened) + most),
