@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
 from gregor.url.canonical import Url, join
 from gregor.url.headers import from_header
@@ -51,6 +52,10 @@ MAX_TITLE: Final = 512
 
 _ELEMENTS: Final = ("base", "title", "meta", "link", "a", "area", "iframe", "frame")
 _ALL_ELEMENTS: Final = (*_ELEMENTS, *REQUISITES)
+_FOREIGN: Final = frozenset(("svg", "math"))
+_HTML_INSIDE: Final = frozenset(("head", "body", "foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext"))
+"""Elements with nothing but HTML directly in them, also those of drawings and formulas."""
+_MAX_STEPS_UP: Final = 10_000
 _REFRESH = re.compile(r"\s*+[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL)
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _REQUISITE_RELS: Final = frozenset(("stylesheet", "icon", "apple-touch-icon", "manifest", "preload", "modulepreload"))
@@ -148,30 +153,58 @@ def _read_tree(data: bytes, found: _Collector, elements: Sequence[str]) -> None:
         nodes = parser.tags(tag)
         if tag == "a":
             found.add_anchors([node.attributes for node in nodes])
-        elif tag == "title" or tag == "style":
+        elif tag == "title":
+            for node in islice(_of_html(nodes), 1):
+                found.add_text(tag, node.text(deep=False))
+        elif tag == "base":
+            for node in islice(_of_html(node for node in nodes if "href" in node.attributes), 1):
+                found.add(tag, node.attributes)
+        elif tag == "style":
             for node in nodes:
-                found.add_text(tag, node.text())
+                found.add_text(tag, node.text(deep=False))
         else:
             for node in nodes:
                 found.add(tag, node.attributes)
+
+
+def _of_html(nodes: Iterable[LexborNode]) -> Iterator[LexborNode]:
+    """Those that belong to the page and not to a drawing or formula in it, as far as that many steps towards the root tell."""
+    left = _MAX_STEPS_UP
+    for node in nodes:
+        above = node.parent
+        while above is not None and (name := (above.tag or "").lower()) not in _HTML_INSIDE and name not in _FOREIGN:
+            left -= 1
+            if left < 0:
+                return
+            above = above.parent
+        if above is None or name not in _FOREIGN:
+            yield node
 
 
 class _PageEvents(EventReader):
     """What the event parser tells of a page, for the collector."""
 
     def __init__(self, found: _Collector, wanted: Sequence[str]) -> None:
-        super().__init__(frozenset(wanted))
+        super().__init__(frozenset(wanted) | _FOREIGN)
         self._found = found
         self._text: list[str] | None = None
+        self._foreign = 0
 
     def opened(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if tag == "title" or tag == "style":
+        if tag in _FOREIGN:
+            self._foreign += 1
+        elif self._foreign and (tag == "title" or tag == "base"):
+            # That of a drawing.
+            pass
+        elif tag == "title" or tag == "style":
             self._text = []
         else:
             self._found.add(tag, attributes)
 
     def closed(self, tag: str) -> None:
-        if (tag == "title" or tag == "style") and self._text is not None:
+        if tag in _FOREIGN:
+            self._foreign -= 1
+        elif (tag == "title" or tag == "style") and self._text is not None:
             text, self._text = "".join(self._text), None
             self._found.add_text(tag, text)
 
