@@ -6,6 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gregor.url.canonical import Refusal, join
+from gregor.url.headers import from_header
 from schemas.fetched import Fetched, FetchResult
 from schemas.schedule import OrderKind
 from streams.frontier import retries, robots, traps
@@ -169,7 +170,7 @@ def _leads_to_itself(books: Books, live: LiveServer, result: FetchResult) -> boo
     if not result.location:
         return False
     url = f"{result.scheme}://{live.text}{result.path}"
-    target = join(url, result.location, books.canonical_rules)
+    target = join(url, from_header(result.location), books.canonical_rules)
     return not isinstance(target, Refusal) and target.text == url
 
 

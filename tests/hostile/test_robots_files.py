@@ -25,6 +25,12 @@ class LoopingRobots(servers.Answers):
     bytes_ = servers.response(b"", "Location: /robots.txt", status="301 Moved Permanently")
 
 
+class RawRobots(servers.Answers):
+    """The bytes of UTF-8 as they are, which HTTP has no words for."""
+
+    bytes_ = servers.response(b"", "Location: /r\xc3\xb6bots.txt", status="301 Moved Permanently")
+
+
 class MissingRobots(servers.Answers):
     bytes_ = servers.response(b"gone", status="404 Not Found")
 
@@ -74,6 +80,11 @@ def test_redirects_without_end_are_followed_five_times_and_then_allow(web: Web, 
     assert rules(answer)[0] == "allow-all"
     assert "more than 5 redirects" in answer.result.detail
     assert len(server.requests) == len(answer.pages) == 6
+
+
+def test_a_redirect_in_raw_utf_8_leads_where_browsers_go(web: Web, fetcher: Fetching) -> None:
+    answer = robots(web, fetcher, RawRobots())
+    assert [page.facts.path for page in answer.pages][:2] == ["/robots.txt", "/r%C3%B6bots.txt"]
 
 
 def test_a_redirect_to_another_scheme_is_unreachable(web: Web, fetcher: Fetching) -> None:

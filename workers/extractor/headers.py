@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gregor.url.headers import from_header
 from workers.extractor.links import RawLink, kind_of, rel_bits
 
 Headers = Sequence[tuple[str, str]]
@@ -40,4 +41,4 @@ def _links(value: str) -> Iterator[RawLink]:
             words = (relation[1] or relation[2] or "").lower().split()
             kind = kind_of(words)
             if kind is not None:
-                yield RawLink(found[1], kind, rel_bits(" ".join(words)))
+                yield RawLink(from_header(found[1]), kind, rel_bits(" ".join(words)))

@@ -25,6 +25,9 @@ from workers.extractor.vouched import Vouched
 
 PATHS_PER_RECORD: Final = 1000
 BYTES_PER_RECORD: Final = 512 * 1024
+ROBOTS_PATH: Final = "/robots.txt"
+SITEMAP_HOPS: Final = 3
+"""From robots.txt to an index, to a sitemap, to its entries."""
 
 _KINDS: Final[dict[str, LinkKind]] = {
     "redirect": "redirect",
@@ -94,8 +97,11 @@ class Linker:
     def link(
         self, facts: PageFacts, reading: Reading, more: Sequence[str], now_ms: int
     ) -> tuple[list[Discovered], LinkCounts]:
-        """The records of a page and what was counted; ``more`` are links that plug-ins found."""
-        self._known.fetched(facts.scheme, facts.server, facts.path)
+        """The records of a page and what was counted; ``more`` are links that plug-ins found. Once the records are as good as sent,
+        ``settle`` follows, or else ``abandon``."""
+        if facts.kind == "pages":
+            # A robots.txt, or what it was redirected to, was fetched without the frontier having it as a URL.
+            self._known.fetched(facts.scheme, facts.server, facts.path)
         found = reading.found
         counts = LinkCounts(_number(found) + len(more))
         if reading.robots.nofollow and reading.form != "redirect":
@@ -110,10 +116,17 @@ class Linker:
             entries += self._targets(
                 facts, Reading("plugin", facts.url), [RawLink(one, "plugin") for one in more], counts
             )
-        records = list(self._records(facts, entries, counts, now_ms))
+        return list(self._records(facts, entries, counts, now_ms)), counts
+
+    def settle(self) -> None:
+        """The records of the page are part of the transaction."""
         self._hrefs.trim()
         self._known.end_page()
-        return records, counts
+
+    def abandon(self) -> None:
+        """Nothing of the page is sent."""
+        self._hrefs.trim()
+        self._known.abandon_page()
 
     def _targets(self, facts: PageFacts, reading: Reading, found: Sequence[RawLink], counts: LinkCounts) -> list[Entry]:
         """The distinct URLs in scope that the links lead to; how often and how, stands in the entries themselves."""
@@ -207,7 +220,9 @@ class Linker:
             if refusal and self.scope.holds(facts.server):
                 refusal = self.scope.requisite_refusal(url)
         elif reading.form == "robots":
-            self._vouched.add(url.text, facts.server)
+            # Redirected elsewhere, it says nothing for the server that somebody else's file lies on.
+            if facts.path == ROBOTS_PATH:
+                self._vouched.add(url.text, facts.server)
         elif url.server != facts.server and not self._vouched.holds(facts.url, url.server):
             refusal = refusal or "sitemap-off-host"
         return self._in_scope(url, refusal)
@@ -287,13 +302,17 @@ def _number(found: Sequence[RawLink]) -> int:
 
 
 def _distance(facts: PageFacts, kind: str, internal: bool) -> Distance:
-    """Paper 003: one deeper within a domain, 1 across domains; a redirect is where its source is, a requisite too."""
+    """Paper 003: one deeper within a domain, 1 across domains; a redirect is where its source is, a requisite too.
+
+    Sitemaps are named by robots.txt or given as seeds, and lead to their entries through one index at most. A list of URLs that is met
+    anywhere else is a page like others, or lists that lead to lists would lead on for ever.
+    """
     off_site = facts.off_site + (not internal)
     if kind == "redirect":
         return Distance(facts.depth, facts.hops, off_site)
     if kind == "requisite":
         return Distance(facts.depth, facts.hops + 1, off_site)
-    if kind == "sitemap" or not internal:
+    if not internal or (kind == "sitemap" and facts.depth <= 1 and facts.hops < SITEMAP_HOPS):
         return Distance(1, facts.hops + 1, off_site)
     return Distance(facts.depth + 1, facts.hops + 1, off_site)
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
 from gregor.url.canonical import Url, join
+from gregor.url.headers import from_header
 from gregor.url.links import without_fragment
 from schemas.discovered import Rel
 from workers.extractor.charset import decode, encode_query
@@ -50,6 +52,10 @@ MAX_TITLE: Final = 512
 
 _ELEMENTS: Final = ("base", "title", "meta", "link", "a", "area", "iframe", "frame")
 _ALL_ELEMENTS: Final = (*_ELEMENTS, *REQUISITES)
+_FOREIGN: Final = frozenset(("svg", "math"))
+_HTML_INSIDE: Final = frozenset(("head", "body", "foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext"))
+"""Elements with nothing but HTML directly in them, also those of drawings and formulas."""
+_MAX_STEPS_UP: Final = 10_000
 _REFRESH = re.compile(r"\s*+[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL)
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _REQUISITE_RELS: Final = frozenset(("stylesheet", "icon", "apple-touch-icon", "manifest", "preload", "modulepreload"))
@@ -106,29 +112,38 @@ def extract(body: bytes, content_type: str, url: str, limits: ExtractLimits = DE
     if not body or not is_html(content_type, body):
         return PageLinks(url)
     page = decode(body, content_type)
-    found = _Collector(url, page.charset, limits)
     elements = _ALL_ELEMENTS if limits.requisites else _ELEMENTS
-    # Requisites are in so many elements that there is little to leave out.
-    plain = None if limits.requisites else reduced(page.utf8)
-    pieces = plain.pieces() if plain is not None else []
-    if plain is not None and all(map(fits_lexbor, pieces)):
-        found.add_hrefs(plain.hrefs)
-        for piece in pieces:
-            _read_tree(piece, found, elements)
-    elif fits_lexbor(page.utf8):
-        _read_tree(page.utf8, found, elements)
-    else:
-        found.complete = _PageEvents(found, elements).read(page.utf8)
+    try:
+        found = _Collector(url, page.charset, limits)
+        if _read_by_tree(page.utf8, found, elements):
+            return found.result()
+    except SelectolaxError:
+        # It found no memory for its tree, say; what was taken until then is taken again.
+        pass
+    found = _Collector(url, page.charset, limits)
+    found.complete = _PageEvents(found, elements).read(page.utf8)
     return found.result()
 
 
 def redirect(location: str) -> RawLink:
-    """The link of a Location header, whose bytes beyond ASCII an HTTP client hands over as surrogates."""
-    raw = location.encode("utf-8", "surrogateescape")
-    try:
-        return RawLink(raw.decode("utf-8"), "redirect")
-    except UnicodeDecodeError:
-        return RawLink(raw.decode("latin-1"), "redirect")
+    """The link of a Location header."""
+    return RawLink(from_header(location), "redirect")
+
+
+def _read_by_tree(data: bytes, found: _Collector, elements: Sequence[str]) -> bool:
+    """False: the page is not for a tree."""
+    # Requisites are in so many elements that there is little to leave out.
+    plain = reduced(data) if elements is _ELEMENTS else None
+    pieces = plain.pieces() if plain is not None else []
+    if plain is not None and all(map(fits_lexbor, pieces)):
+        found.add_hrefs(plain.hrefs)
+    elif fits_lexbor(data):
+        pieces = [data]
+    else:
+        return False
+    for piece in pieces:
+        _read_tree(piece, found, elements)
+    return True
 
 
 def _read_tree(data: bytes, found: _Collector, elements: Sequence[str]) -> None:
@@ -138,30 +153,58 @@ def _read_tree(data: bytes, found: _Collector, elements: Sequence[str]) -> None:
         nodes = parser.tags(tag)
         if tag == "a":
             found.add_anchors([node.attributes for node in nodes])
-        elif tag == "title" or tag == "style":
+        elif tag == "title":
+            for node in islice(_of_html(nodes), 1):
+                found.add_text(tag, node.text(deep=False))
+        elif tag == "base":
+            for node in islice(_of_html(node for node in nodes if "href" in node.attributes), 1):
+                found.add(tag, node.attributes)
+        elif tag == "style":
             for node in nodes:
-                found.add_text(tag, node.text())
+                found.add_text(tag, node.text(deep=False))
         else:
             for node in nodes:
                 found.add(tag, node.attributes)
+
+
+def _of_html(nodes: Iterable[LexborNode]) -> Iterator[LexborNode]:
+    """Those that belong to the page and not to a drawing or formula in it, as far as that many steps towards the root tell."""
+    left = _MAX_STEPS_UP
+    for node in nodes:
+        above = node.parent
+        while above is not None and (name := (above.tag or "").lower()) not in _HTML_INSIDE and name not in _FOREIGN:
+            left -= 1
+            if left < 0:
+                return
+            above = above.parent
+        if above is None or name not in _FOREIGN:
+            yield node
 
 
 class _PageEvents(EventReader):
     """What the event parser tells of a page, for the collector."""
 
     def __init__(self, found: _Collector, wanted: Sequence[str]) -> None:
-        super().__init__(frozenset(wanted))
+        super().__init__(frozenset(wanted) | _FOREIGN)
         self._found = found
         self._text: list[str] | None = None
+        self._foreign = 0
 
     def opened(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if tag == "title" or tag == "style":
+        if tag in _FOREIGN:
+            self._foreign += 1
+        elif self._foreign and (tag == "title" or tag == "base"):
+            # That of a drawing.
+            pass
+        elif tag == "title" or tag == "style":
             self._text = []
         else:
             self._found.add(tag, attributes)
 
     def closed(self, tag: str) -> None:
-        if (tag == "title" or tag == "style") and self._text is not None:
+        if tag in _FOREIGN:
+            self._foreign -= 1
+        elif (tag == "title" or tag == "style") and self._text is not None:
             text, self._text = "".join(self._text), None
             self._found.add_text(tag, text)
 

@@ -24,8 +24,10 @@ import re2  # type: ignore[import-untyped]
 _MEMORY: Final = 64 * 1024 * 1024
 _TAGS_PER_PIECE: Final = 2000
 
-_VALUE: Final = r"""(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=`]+)"""
-_ATTRIBUTES: Final = rf"""(?:\s+[^\s"'<>/=]+(?:\s*=\s*{_VALUE})?)*\s*"""
+_BLANKS: Final = r" \t\n\f\r"
+"""Of HTML, for use within brackets: RE2 means the same by "\\s", Python also "\\v"."""
+_VALUE: Final = rf"""(?:"[^"<>]*"|'[^'<>]*'|[^{_BLANKS}"'<>=`]+)"""
+_ATTRIBUTES: Final = rf"""(?:[{_BLANKS}]+[^{_BLANKS}"'<>/=]+(?:[{_BLANKS}]*=[{_BLANKS}]*{_VALUE})?)*[{_BLANKS}]*"""
 
 # fmt: off
 _ORDINARY: Final = (
@@ -54,14 +56,14 @@ def _language() -> str:
     """The expression for plain pages."""
 
     def tags(names: tuple[str, ...]) -> str:
-        return rf"</(?:{'|'.join(names)})\s*>|<(?:{'|'.join(names)}){_ATTRIBUTES}/?>"
+        return rf"</(?:{'|'.join(names)})[{_BLANKS}]*>|<(?:{'|'.join(names)}){_ATTRIBUTES}/?>"
 
     def closed(name: str, content: str) -> str:
-        return rf"<{name}{_ATTRIBUTES}/?>(?:{content})*</{name}\s*>"
+        return rf"<{name}{_ATTRIBUTES}/?>(?:{content})*</{name}[{_BLANKS}]*>"
 
     text = "[^<]"
     void = rf"<(?:img|br|wbr){_ATTRIBUTES}/?>"
-    drawing = rf"<svg{_ATTRIBUTES}>(?:{text}|{tags(_DRAWN)})*</svg\s*>"
+    drawing = rf"<svg{_ATTRIBUTES}>(?:{text}|{tags(_DRAWN)})*</svg[{_BLANKS}]*>"
     phrases = "|".join(closed(name, f"{text}|{void}") for name in _IN_PHRASES)
     in_anchors = "|".join(closed(name, f"{text}|{void}|{phrases}") for name in _IN_ANCHORS)
     parts = (
@@ -88,19 +90,20 @@ def _compiled() -> re2._Regexp:
 
 _PLAIN: Final = _compiled()
 _COMMENT_OR_SCRIPT: Final = re.compile(
-    rb"<(?:!--(?!-?>)[^-]*+(?:-(?!-!?>)[^-]*+)*+(--!?>)?"
-    rb"|script((?:\s[^<>]*+)?>)[^<]*+(?:<(?!!--|/(?i:script))[^<]*+)*+(</script\s*+>)?)"
+    rf"<(?:!--(?!-?>)[^-]*+(?:-(?!-!?>)[^-]*+)*+(--!?>)?"
+    rf"|script((?:[{_BLANKS}][^<>]*+)?>)[^<]*+(?:<(?!!--|/(?i:script))[^<]*+)*+(</script[{_BLANKS}]*+>)?)".encode()
 )
 _BETWEEN: Final = b"</a></iframe>"
-_TITLE: Final = re.compile(rb"<title[\s/>][^<]*+")
-_BLANK: Final = r"[ \t\n\f\r]"
+_TITLE: Final = re.compile(rf"<title[{_BLANKS}/>][^<]*+".encode())
 # Links as most are written come first, so that little is tried in vain.
 _HREF: Final = (
-    rf"""a(?:{_BLANK}++class="[^"]*+")?+(?:{_BLANK}++(?!(?i:href|rel)[\s=])[^\s"'<>/=]++=(?:"[^"]*+"|'[^']*+'))*+"""
-    rf"""{_BLANK}++href="([^"#&\x00-\x20]*+(?:&amp;[^"#&\x00-\x20]*+)*+)(?:#[^"]*+)?+\""""
-    rf"""(?:>|(?:{_BLANK}++(?!(?i:rel)[\s=/>])[^\s"'<>/=]++(?:=(?:"[^"]*+"|'[^']*+'))?+)*+>)"""
+    rf"""a(?:[{_BLANKS}]++class="[^"]*+")?+(?:[{_BLANKS}]++(?!(?i:href|rel)[{_BLANKS}=])[^{_BLANKS}"'<>/=]++=(?:"[^"]*+"|'[^']*+'))*+"""
+    rf"""[{_BLANKS}]++href="([^"#&\x00-\x20]*+(?:&amp;[^"#&\x00-\x20]*+)*+)(?:#[^"]*+)?+\""""
+    rf"""(?:>|(?:[{_BLANKS}]++(?!(?i:rel)[{_BLANKS}=/>])[^{_BLANKS}"'<>/=]++(?:=(?:"[^"]*+"|'[^']*+'))?+)*+>)"""
 )
-_WITH_LINKS: Final = re.compile(rf"<(?=[abilm])(?:{_HREF}|((?:a|area|base|iframe|link|meta)\s[^>]*+>))".encode())
+_WITH_LINKS: Final = re.compile(
+    rf"<(?=[abilm])(?:{_HREF}|((?:a|area|base|iframe|link|meta)[{_BLANKS}][^>]*+>))".encode()
+)
 
 
 class Plain(msgspec.Struct, frozen=True):

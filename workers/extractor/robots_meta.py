@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -30,13 +31,16 @@ def from_headers(values: Iterable[str], agent: str) -> RobotsDirectives:
         applies, words = True, []
         for part in value.split(","):
             name, colon, rest = part.partition(":")
-            # "unavailable_after: 25 Jun 2030" and "max-snippet: 5" are directives with a value, not agents.
-            if colon and name.strip().lower().replace("_", "-") not in _VALUED:
-                applies, part = name.strip().lower() == agent.lower(), rest
+            name = name.strip().lower()
+            # "unavailable_after: 25 Jun 2030" and "max-snippet: 5" are directives with a value, not agents; nor is the rest of a date
+            # with a comma in it, "Wed, 25 Jun 2030 15:00:00 GMT".
+            if colon and _AGENT.fullmatch(name) and name.replace("_", "-") not in _VALUED:
+                applies, part = name == agent.lower(), rest
             if applies:
                 words.append(part)
         found |= from_content(",".join(words))
     return found
 
 
+_AGENT = re.compile(r"(?!\d+\b)[\w.+/-]+")
 _VALUED = frozenset(("unavailable-after", "max-snippet", "max-image-preview", "max-video-preview"))

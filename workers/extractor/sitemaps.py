@@ -19,10 +19,16 @@ from lxml import etree  # type: ignore[import-untyped]
 from workers.extractor.links import RawLink
 
 PIECE: Final = 65_536
+FED: Final = 4096
 LONGEST_URL: Final = 65_536
 DEEPEST: Final = 64
 _SNIFFED: Final = 2048
-_ROOT = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?(urlset|sitemapindex|rss|feed|RDF)[\s/>]")
+# Whatever may stand before the root element, and the root. What is further inside, or in a comment, says nothing of the document.
+_ROOT = re.compile(
+    rb"(?:\xef\xbb\xbf)?+(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[[^\]]*+\][^>]*+)?+>)*+"
+    rb"<(?:[A-Za-z_][\w.-]*+:)?(urlset|sitemapindex|rss|feed|RDF)[\s/>]",
+    re.DOTALL,
+)
 _MARKUP = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml|<!--|<!DOCTYPE|<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed|RDF)\b)"
 )
@@ -56,7 +62,7 @@ def form_of(content_type: str, body: bytes) -> Form | None:
     """Whether a response is a list of URLs, which its first bytes must confirm; None: it is not."""
     start = _unpacked_start(body)
     if _MARKUP.match(start):
-        root = _ROOT.search(start)
+        root = _ROOT.match(start)
         if root is None:
             return None
         return "sitemap" if root[1] in (b"urlset", b"sitemapindex") else "feed"
@@ -85,12 +91,7 @@ def _is_gzip(body: bytes) -> bool:
 
 
 def _unpacked_start(body: bytes) -> bytes:
-    if not _is_gzip(body):
-        return body[:_SNIFFED]
-    try:
-        return zlib.decompressobj(31).decompress(body[:PIECE], _SNIFFED)
-    except zlib.error:
-        return b""
+    return b"".join(_Stream(body[:PIECE], _SNIFFED).pieces())
 
 
 def _is_text_list(start: bytes) -> bool:
@@ -123,12 +124,19 @@ class _Stream:
             yield self._body[start : start + PIECE]
 
     def _unpacked(self) -> Iterator[bytes]:
-        unpacker = zlib.decompressobj(31)
-        rest = self._body
+        """All members, one after the other, as gzip itself reads them; what follows the last one is padding."""
+        unpacker, at = zlib.decompressobj(31), 0
+        piece = b""
         try:
-            while rest and not unpacker.eof:
-                piece = unpacker.decompress(rest, PIECE)
-                rest = unpacker.unconsumed_tail
+            # Little is handed over at a time, because what is left of it is copied with each piece and each member.
+            while at < len(self._body) or (piece and not unpacker.eof):
+                if unpacker.eof:
+                    if not _is_gzip(self._body[at : at + 2]):
+                        break
+                    unpacker = zlib.decompressobj(31)
+                given = self._body[at : at + FED]
+                piece = unpacker.decompress(given, PIECE)
+                at += len(given) - len(unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail)
                 if piece:
                     yield piece
         except zlib.error:

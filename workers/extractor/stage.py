@@ -10,6 +10,7 @@ the extractor would have to read for nothing more than URLs without any response
 import logging
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ from workers.extractor.filter.cache import UrlFilter
 from workers.extractor.filter.lists import FilterSettings
 from workers.extractor.filter.repetitions import Repetitions
 from workers.extractor.filter.store import GroupStore, Mark
+from workers.extractor.guarded import Raised, guarded
 from workers.extractor.items import Taken
 from workers.extractor.linker import LinkCounts, Linker
 from workers.extractor.patterns import any_of
@@ -120,17 +122,26 @@ class ExtractorStage:
             self._pending_positions[one.record.partition] = one.record.offset + 1
             if reading is None:
                 continue
-            outputs += self._seed_scope(facts, reading, now_ms)
-            records, counts = self._linker.link(facts, reading, taken.links, now_ms)
-            outputs += map(self._discovered, records)
-            outputs += self._items(facts, reading, taken, counts)
-            urls += counts.found
+            found = guarded(facts.url, partial(self._linked, facts, reading, taken, outputs, now_ms))
+            if isinstance(found, Raised):
+                self._linker.abandon()
+                self._stopped(facts, "links", found)
+            else:
+                urls += found
         self._pages += len(received)
         # Fetchers that are about to run out of orders wait for what was found here.
         return Work(outputs, urls, urgent=bool(outputs) and self.known.counts.sent - self._pages < FEW_URLS)
 
+    def _linked(self, facts: PageFacts, reading: Reading, taken: Taken, outputs: list[Output], now_ms: int) -> int:
+        """Adds what a page gives, all of it or nothing but a change of scope, which holds already; gives the number of its links."""
+        outputs += self._seed_scope(facts, reading, now_ms)
+        records, counts = self._linker.link(facts, reading, taken.links, now_ms)
+        outputs += [*map(self._discovered, records), *self._items(facts, reading, taken, counts)]
+        self._linker.settle()
+        return counts.found
+
     def _readings(self, received: Sequence[Received]) -> Iterator[tuple[Received, Reading | None, Taken]]:
-        """What each page holds; None when its process did not live to tell."""
+        """What each page holds; None when it could not be read."""
         readings = self._read(received)
         with_items = [
             number
@@ -152,10 +163,10 @@ class ExtractorStage:
                 self._stopped(one.value, "links", reading)
                 yield one, None, _NOTHING_TAKEN
 
-    def _read(self, received: Sequence[Received]) -> Sequence[Reading | TimedOut | Crashed]:
-        def here(number: int) -> Reading:
+    def _read(self, received: Sequence[Received]) -> Sequence[Reading | TimedOut | Crashed | Raised]:
+        def here(number: int) -> Reading | Raised:
             one = received[number]
-            return read(one.value, one.record.value or b"", self._settings)
+            return guarded(one.value.url, partial(read, one.value, one.record.value or b"", self._settings))
 
         def elsewhere(number: int) -> Reading | TimedOut | Crashed:
             assert self._pool is not None
@@ -175,11 +186,13 @@ class ExtractorStage:
         answered = facts.kind == "pages" and 200 <= facts.status < 300
         return answered and not reading.robots.noindex and self._has_items(facts.url)
 
-    def _stopped(self, facts: PageFacts, what: str, answer: TimedOut | Crashed) -> None:
+    def _stopped(self, facts: PageFacts, what: str, answer: TimedOut | Crashed | Raised) -> None:
         if isinstance(answer, TimedOut):
             reason, detail = "time", f"{what} took more than {answer.seconds} s"
-        else:
+        elif isinstance(answer, Crashed):
             reason, detail = "crash", f"the process that read {what} ended with {answer.code}"
+        else:
+            reason, detail = "crash", answer.error
         self.tally.add(facts.server, "failed", f"{what}-{reason}", 1, Example(facts.url, facts.lease, detail))
 
     def _seed_scope(self, facts: PageFacts, reading: Reading, now_ms: int) -> Iterator[Output]:

@@ -8,6 +8,7 @@ from protego import Protego
 
 from gregor.transport.port import Output
 from gregor.url.canonical import Refusal, join
+from gregor.url.headers import from_header
 from schemas.fetched import FetchResult, RobotsRules
 from schemas.schedule import OrderUrl
 from workers.fetcher.order import OrderRun
@@ -63,7 +64,7 @@ async def _through_redirects(run: OrderRun, url: OrderUrl) -> tuple[Exchange, st
             return exchange, f"more than {MOST_REDIRECTS} redirects"
         if run.waits_too_long:
             return exchange, "redirected, and the delay before the next request is too long to wait for it here"
-        target = join(f"{scheme}://{server}{path}", location)
+        target = join(f"{scheme}://{server}{path}", from_header(location))
         if isinstance(target, Refusal):
             return exchange, f"redirected to what cannot be fetched ({target.reason})"
         scheme, server, path = _scheme(target.scheme), target.server, target.path

@@ -144,10 +144,18 @@ def test_waits_grow_stay_within_their_bounds_and_differ_between_urls() -> None:
     assert len({tuple(mine) for mine in waits.values()}) == 3
 
 
-@pytest.mark.parametrize("location", ["http://a.example/loop#again", "/loop", "?utm_source=mail"])
-def test_a_redirect_to_itself_is_repeated_once_with_its_cookies_and_then_told(location: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "location"),
+    [
+        ("/loop", "http://a.example/loop#again"),
+        ("/loop", "/loop"),
+        ("/loop", "?utm_source=mail"),
+        ("/caf%C3%A9", "/caf\xc3\xa9"),
+    ],
+)
+def test_a_redirect_to_itself_is_repeated_once_with_its_cookies_and_then_told(path: str, location: str) -> None:
     with Rig(configure(url={"drop_tracking": True})) as rig:
-        rig.frontier.discover([links("a.example", "/loop")], T0)
+        rig.frontier.discover([links("a.example", path)], T0)
         (order,) = rig.frontier.release(T0)
         assert order.urls[0].cookies == ""
         rig.frontier.confirm(answer(order, "redirect", location=location, cookies="seen=1; b=2"), T0)

@@ -3,9 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from webencodings.labels import LABELS  # type: ignore[import-untyped]
 
 from gregor.url.canonical import Url, join
 from workers.extractor.charset import decode, encode_query
+from workers.extractor.links import extract
 
 
 @pytest.mark.parametrize(
@@ -17,7 +19,7 @@ from workers.extractor.charset import decode, encode_query
         ("Käfer".encode("cp1252"), 'text/html; charset="ISO-8859-1"', "Käfer", "header"),
         ("Жук".encode("cp1251"), "text/html;charset=windows-1251", "Жук", "header"),
         (
-            b'<META http-equiv=x content="text/html; charset=koi8-r">' + "Жук".encode("koi8-r"),
+            b'<META content="text/html; charset=koi8-r" http-equiv=Content-Type>' + "Жук".encode("koi8-r"),
             "text/html",
             None,
             "meta",
@@ -37,10 +39,57 @@ def test_the_charset_is_found_as_browsers_find_it(
     assert page.text == text if text is not None else page.text.endswith("Жук")
 
 
+@pytest.mark.parametrize(
+    ("head", "charset", "source"),
+    [
+        ('<?xml version="1.0" encoding="koi8-r"?><html>', "koi8-r", "xml"),
+        ("<?xml version='1.0' encoding = 'koi8-r' ?>", "koi8-r", "xml"),
+        ('<?xml version="1.0" encoding="utf-16"?>', "utf-8", "xml"),
+        ('<?xml version="1.0" encoding="koi8-r"?><meta charset=iso-8859-2>', "iso8859-2", "meta"),
+        (' <?xml version="1.0" encoding="koi8-r"?>', "cp1252", "fallback"),
+        ('<?xml version="1.0"?><p title=\'encoding="koi8-r"\'>', "cp1252", "fallback"),
+        ('<meta name="description" content="Set charset=koi8-r"><meta charset="iso-8859-2">', "iso8859-2", "meta"),
+        ('<meta name="description" content="Set charset=koi8-r">', "cp1252", "fallback"),
+        ("<meta http-equiv=refresh content='1; charset=koi8-r'>", "cp1252", "fallback"),
+        ("<meta content='a; CharSet = \"koi8-r\"' http-equiv='CONTENT-TYPE'>", "koi8-r", "meta"),
+        ("<meta http-equiv=content-type content='text/html; charset=koi8-r;x'>", "koi8-r", "meta"),
+        ("<meta http-equiv=content-type content='charset=koi8-r' charset=iso-8859-2>", "iso8859-2", "meta"),
+        ("<meta data-charset=koi8-r><meta\ncharset\t=\n'iso-8859-2'>", "iso8859-2", "meta"),
+        ("<meta/charset=koi8-r>", "koi8-r", "meta"),
+        ("<meta charset=no-such><meta charset=koi8-r>", "koi8-r", "meta"),
+        ("<p title='<meta charset=koi8-r>'>", "cp1252", "fallback"),
+        ("<metadata charset=koi8-r>", "cp1252", "fallback"),
+        ("<meta\x0bcharset=koi8-r>", "cp1252", "fallback"),
+        ("<!-- <meta charset=koi8-r> --><meta charset=iso-8859-2>", "iso8859-2", "meta"),
+        ("<!-- <meta charset=koi8-r>", "cp1252", "fallback"),
+        ("<meta charset=koi8-r", "cp1252", "fallback"),
+    ],
+)
+def test_a_page_names_its_charset_where_the_standard_looks_for_it(head: str, charset: str, source: str) -> None:
+    page = decode(head.encode() + b"\xe4", "text/html")
+    assert (page.charset, page.source) == (charset, source)
+
+
+@given(st.lists(st.sampled_from(["<meta ", "charset", "=", "'", '"', "koi8-r", ">", "<!--", "-->", "<", "/", " "])))
+def test_looking_for_a_charset_never_fails(pieces: list[str]) -> None:
+    decode(("".join(pieces) * 500).encode(), "text/html")
+
+
 @pytest.mark.parametrize("label", ["unicode_escape", "zip", "rot13", "utf-7", "idna", "punycode", "x-user-defined"])
 def test_a_label_that_only_python_knows_is_not_followed(label: str) -> None:
     page = decode(b"\\u0041", f"text/html; charset={label}")
     assert (page.text, page.source) == ("\\u0041", "fallback")
+
+
+@pytest.mark.parametrize("label", sorted(LABELS))
+def test_a_page_of_any_charset_of_the_standard_has_a_text_and_links(label: str) -> None:
+    declared = f"text/html; charset={label}"
+    page = decode(b"\xff<a href=1>\xe4\x1b$)C\x0e!!~{", declared)
+    page.text.encode("utf-8")
+    encode_query("?q=\u8868\xe4\U0001f41b", page.charset)
+    decode(f"<meta charset={label}>".encode(), "")
+    if not page.charset.startswith("utf-16"):
+        assert [link.href for link in extract(b"<a href=1>", declared, "http://h/").links] == ["1"]
 
 
 @given(

@@ -304,6 +304,15 @@ class FilterModel(RuleBasedStateMachine):
                 assert not near or any(sent), "and that it was not only sent from beyond the limits"
         self.known.end_page()
 
+    @rule(paths=st.lists(paths, max_size=30, unique=True), near=st.booleans(), claimed=st.integers(0, 30))
+    def abandoned(self, paths: list[str], near: bool, claimed: int) -> None:
+        """A page that ended in the middle: nothing of it was sent."""
+        sent = self.known.counts.sent, self.known.counts.sent_nearer
+        for entry in [self.known.find("http", SERVER, path) for path in paths][:claimed]:
+            self.known.claim(entry, near)
+        self.known.abandon_page()
+        assert (self.known.counts.sent, self.known.counts.sent_nearer) == sent
+
     @rule()
     def commit(self) -> None:
         self.known.committed()

@@ -17,6 +17,7 @@ from workers.extractor.requisites import css_urls, requisites_of, srcset
         ("</c>;rel=canonical, </p>; title=\"a, b\"; rel='prev'", [RawLink("/c", "canonical")]),
         ('</a,b>; rel="alternate nofollow"; hreflang=cs', [RawLink("/a,b", "alternate", Rel.NOFOLLOW)]),
         ("</s.css>; rel=stylesheet, </x>; REL = Next", [RawLink("/x", "link-next")]),
+        ("</caf\xc3\xa9>; rel=next", [RawLink("/caf%C3%A9", "link-next")]),
         ("</x>", []),
         ("<", []),
         ("", []),

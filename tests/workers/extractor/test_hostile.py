@@ -1,14 +1,19 @@
 """Pages that were made to hurt: each costs a bounded amount, a counter and a verdict."""
 
+import logging
 import tracemalloc
 from pathlib import Path
 
 import pytest
+import webencodings  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gregor.errors import NoRoom
+from gregor.transport.port import Assignment, Position
 from schemas.pages import PageFacts
 from tests.workers.extractor.staged import HTML, staged
+from workers.extractor.guarded import guarded
 from workers.extractor.reading import ReadSettings, read
 
 MILLION = 1_000_000
@@ -76,6 +81,47 @@ def test_no_secret_of_a_url_stands_in_a_verdict(tmp_path: Path) -> None:
         outputs = stage.page("<a href='http://user:secret@h.example/'>x</a>").stage.prepare()
         assert outputs
         assert all(b"secret" not in output.value for output in outputs)
+
+
+def _fails(*_: object) -> None:
+    raise LookupError("nobody has foreseen this")
+
+
+def test_a_page_that_cannot_be_read_is_a_verdict_and_the_next_one_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(webencodings, "lookup", _fails)
+    with staged(tmp_path) as stage, caplog.at_level(logging.ERROR):
+        stage.page("<a href=/a>x</a>", headers=(("Content-Type", "text/html; charset=unheard-of"),))
+        assert stage.urls() == []
+        assert stage.page("<a href=/a>x</a>", headers=(("Content-Type", "text/html"),)).urls() == ["http://h.example/a"]
+        assert stage.commit().verdicts() == {"links-crash": 1}
+    assert "nobody has foreseen this" in caplog.text, "with the traceback"
+
+
+def test_the_links_of_a_page_that_cannot_be_linked_are_not_taken_for_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with staged(tmp_path, warm=True) as stage:
+        for failing in ("gregor.url.canonical.ada_url.join_url", "workers.extractor.stage.encode"):
+            with monkeypatch.context() as patch:
+                patch.setattr(failing, _fails)
+                assert stage.page("<a href=/a>x</a><a href='/ä'>x</a>").urls() == []
+        assert stage.page("<a href=/b>x</a>", url="http://h.example/2").commit().verdicts() == {"links-crash": 2}
+        assert stage.urls() == ["http://h.example/b"]
+    with staged(tmp_path, warm=True) as stage:
+        stage.stage.assigned(0, Assignment(positions={"pages": Position(3)}, ends={"pages": 3}, state=None))
+        body = "<a href=/a>x</a><a href=/b>x</a>"
+        assert stage.page(body).urls() == ["http://h.example/a"], "nor after a restart, which remembers the other"
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError("no such device"), NoRoom("full"), Exception("IO error: x")])
+def test_what_is_wrong_with_the_machine_is_not_taken_for_a_page(error: Exception) -> None:
+    def work() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        guarded("http://h.example/", work)
 
 
 _HEADERS = st.lists(

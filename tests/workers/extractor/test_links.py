@@ -70,6 +70,42 @@ def test_frames_of_a_frameset_are_links() -> None:
     assert page.links == [RawLink("a", "frame"), RawLink("b", "frame")]
 
 
+@pytest.mark.parametrize("filler", ["", MANY_TAGS], ids=["tree", "events"])
+@pytest.mark.parametrize("drawing", ["<svg>{}</svg>", "<svg><g><g>{}</g></g></svg>", "<math><mrow>{}</mrow></math>"])
+def test_title_and_base_of_a_drawing_are_not_those_of_the_page(drawing: str, filler: str) -> None:
+    inside = drawing.format("<title>icon</title><base href=/icons/>")
+    page = page_links(f"<body></nav>{inside}{filler}<title>Page</title><base href=/c/><a href=1>x")
+    assert (page.title, page.base) == ("Page", "http://example.com/c/")
+    page = page_links(f"<body></nav>{inside}{filler}<a href=1>x")
+    assert (page.title, page.base) == ("", URL)
+    assert page.links == [RawLink("1", "a")]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<svg><foreignObject><title>T</title><base href=/c/>",
+        "<svg><foreignObject><x-y><title>T</title><base href=/c/>",
+        "<svg><desc><title>T</title><base href=/c/>",
+        "<svg><title><title>T</title><base href=/c/>",
+        "<math><mtext><title>T</title><base href=/c/>",
+        "<svg></svg><x-y><title>T</title><base href=/c/>",
+        "<svg><p><title>T</title><base href=/c/>",
+    ],
+)
+def test_html_inside_of_a_drawing_is_html(page: str) -> None:
+    found = page_links(page)
+    assert (found.title, found.base) == ("T", "http://example.com/c/")
+
+
+@pytest.mark.parametrize("element", ["title", "style", "base href=/c/"])
+def test_nested_drawings_are_read_once_and_not_from_each_of_their_parts(element: str) -> None:
+    text = f"<svg><{element}>" * 4_000 + "x" * 4_000_000
+    assert fits_lexbor(text.encode())
+    page = extract(text.encode(), HTML, URL, ExtractLimits(requisites=True))
+    assert (page.title, page.base) == ("", URL)
+
+
 @pytest.mark.parametrize("base", ["javascript:x", "data:text/html,x", "http://[", "http://user:pw@h/"])
 def test_a_base_that_cannot_be_crawled_is_ignored(base: str) -> None:
     assert page_links(f"<base href='{base}'><base href='/later/'><a href=x>").base == URL
@@ -117,7 +153,7 @@ def test_a_response_without_a_type_is_html_if_it_looks_like_it() -> None:
 
 @pytest.mark.parametrize(
     ("location", "href"),
-    [("/next", "/next"), ("/\udcc3\udca4", "/ä"), ("/\udce4", "/ä"), ("/ä", "/ä")],
+    [("/next", "/next"), ("/\xc3\xa4", "/%C3%A4"), ("/\xe4", "/%E4")],
 )
 def test_a_location_header_is_a_redirect_link(location: str, href: str) -> None:
     assert redirect(location) == RawLink(href, "redirect")

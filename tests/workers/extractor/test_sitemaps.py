@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -32,6 +33,32 @@ def test_a_sitemap_names_urls_and_when_they_changed(body: bytes) -> None:
         RawLink("http://h/a?x=1&y=2", "sitemap", 0, 1709251200000),
         RawLink("http://h/b", "sitemap", 0, 1709287200000),
     ]
+
+
+@given(st.lists(st.integers(0, len(URLSET)), max_size=5), st.sampled_from([b"", b"\0" * 600, b"padding"]))
+def test_a_sitemap_packed_in_several_members_is_read_to_its_end(cuts: list[int], padding: bytes) -> None:
+    ends = sorted((0, *cuts, len(URLSET)))
+    parts = [URLSET[start:end] for start, end in pairwise(ends)]
+    packed = b"".join(map(gzip.compress, parts)) + padding
+    assert form_of("application/gzip", packed) == "sitemap"
+    read = read_list(packed, XML, "sitemap", ListLimits())
+    assert (read.links, read.complete) == (links(URLSET), True)
+    assert not read_list(packed[: len(packed) - len(padding) - 9], XML, "sitemap", ListLimits()).complete
+
+
+def test_the_limit_of_bytes_is_that_of_all_members_together() -> None:
+    body = gzip.compress(b"http://h/1\n" + b"\n" * 500_000)
+    read = read_list(body * 20, "text/plain", "sitemap", ListLimits(max_bytes=1_200_000))
+    assert (len(read.links), read.complete) == (3, False)
+    nothing = read_list(gzip.compress(b"") * 50_000 + body, "text/plain", "sitemap", ListLimits())
+    assert (len(nothing.links), nothing.complete) == (1, True)
+
+
+@given(st.binary(max_size=300).map(lambda some: some * 3000))
+def test_any_text_is_unpacked_as_gzip_unpacks_it(text: bytes) -> None:
+    lines = b"http://h/first\n" + text.replace(b"\n", b"") + b"\nhttp://h/last\n"
+    read = read_list(gzip.compress(lines), "text/plain", "sitemap", ListLimits())
+    assert (read.links[-1].href, read.complete) == ("http://h/last", True)
 
 
 def test_an_index_names_sitemaps() -> None:
@@ -84,6 +111,41 @@ def test_entries_of_a_feed_are_links(body: bytes, expected: list[str]) -> None:
 )
 def test_other_documents_are_no_lists(content_type: str, body: bytes) -> None:
     assert form_of(content_type, body) is None
+
+
+XHTML = (
+    b"<?xml version='1.0'?><!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0'><html xmlns='http://www.w3.org/1999/xhtml'>"
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        XHTML + b"<head><!-- <rdf:RDF xmlns:rdf='r'> --></head><body><a href=x>x</a>",
+        XHTML + b"<body><rss ><a href=x>x</a>",
+        b"<!-- <urlset> --><html><a href=x>x</a>",
+        b"<?xml-stylesheet <rss > ?><html/>",
+        b"<!DOCTYPE html [<!ENTITY feed '<feed >'>]><html/>",
+        b"<!-- <rss > ",
+    ],
+)
+@pytest.mark.parametrize("content_type", ["application/xhtml+xml", "text/html", "application/xml"])
+def test_a_page_that_speaks_of_feeds_is_none(body: bytes, content_type: str) -> None:
+    assert form_of(content_type, body) is None
+
+
+@pytest.mark.parametrize(
+    "prolog",
+    [
+        b"",
+        b"\xef\xbb\xbf\n",
+        b"<?xml version='1.0'?>\n<?xml-stylesheet href='s.xsl'?><!-- <html> -- > -->",
+        b"<!DOCTYPE rss PUBLIC '-//N' 'http://n/rss.dtd' [ <!ENTITY n '<html>'> ] >\n",
+    ],
+)
+def test_a_list_is_known_by_its_root_whatever_stands_before_it(prolog: bytes) -> None:
+    assert form_of(XML, prolog + b"<rss version='2.0'>") == "feed"
+    assert form_of(XML, prolog + b"<s:urlset>") == "sitemap"
 
 
 def test_urls_beyond_the_limit_are_counted() -> None:

@@ -172,7 +172,7 @@ def test_robots_names_sitemaps_and_sitemaps_name_urls_of_their_host(tmp_path: Pa
         stage.page(b"Sitemap: /s.xml.gz\n", url="http://h.example/robots.txt", kind="robots", headers=())
         (named,) = stage.discovered()
         assert (named.kind, named.paths, named.depth) == ("sitemap", ("/s.xml.gz",), 1)
-        stage.page(gzip.compress(sitemap), url="http://h.example/s.xml.gz", headers=xml, depth=4, hops=1)
+        stage.page(gzip.compress(sitemap), url="http://h.example/s.xml.gz", headers=xml, hops=1)
         (found,) = stage.discovered()
         assert (found.kind, found.paths, found.lastmods_ms) == ("sitemap", ("/a", "/b"), (86_400_000, 0))
         assert (found.depth, found.hops) == (1, 2)
@@ -182,6 +182,47 @@ def test_robots_names_sitemaps_and_sitemaps_name_urls_of_their_host(tmp_path: Pa
         )
         stage.page(sitemap, url="http://h.example/s.xml.gz", headers=xml, hops=1)
         assert "http://other.test/c" in stage.urls(), "its own robots.txt named the sitemap"
+
+
+def test_what_a_robots_file_was_redirected_to_is_a_link_like_any_other(tmp_path: Path) -> None:
+    with staged(tmp_path, 'crawl.scope = "domains"') as stage:
+        # What the fetcher keeps of http://h.example/robots.txt when that leads to the first page of www.
+        stage.page(b"", url="http://www.h.example/", kind="robots", headers=())
+        stage.page(b"", status=301, headers=(("Location", "http://www.h.example/"),))
+        assert stage.urls() == ["http://www.h.example/"]
+
+
+@pytest.mark.parametrize(("path", "vouches"), [("/robots.txt", True), ("/uploads/mine.txt", False)])
+def test_a_server_vouches_by_its_own_robots_file_alone(tmp_path: Path, path: str, vouches: bool) -> None:
+    with staged(tmp_path, ANY) as stage:
+        # http://h.example/robots.txt may lead wherever its owner wants it to.
+        stage.page(b"Sitemap: http://h.example/s.xml\n", url=f"http://other.test{path}", kind="robots", headers=())
+        assert stage.urls() == ["http://h.example/s.xml"]
+        sitemap = b"<urlset><url><loc>http://other.test/c</loc></url></urlset>"
+        stage.page(sitemap, url="http://h.example/s.xml", headers=(("Content-Type", "application/xml"),), hops=1)
+        assert stage.urls() == (["http://other.test/c"] if vouches else [])
+
+
+def test_lists_that_lead_to_lists_become_deeper_with_each(tmp_path: Path) -> None:
+    plain = (("Content-Type", "text/plain"),)
+    with staged(tmp_path) as stage:
+        depth, hops, depths = 0, 0, []
+        for number in range(6):
+            url = "http://h.example/robots.txt" if number == 0 else f"http://h.example/s?{number}"
+            body = f"{'Sitemap: ' if number == 0 else ''}http://h.example/s?{number + 1}\n"
+            kind = "pages" if number else "robots"
+            (found,) = stage.page(body, url=url, headers=plain, kind=kind, depth=depth, hops=hops).discovered()
+            assert found.kind == "sitemap"
+            depth, hops = found.depth, found.hops
+            depths.append(depth)
+    assert depths == [1, 1, 1, 2, 3, 4], "sitemap, sitemap of an index, its entries; and then as any link"
+
+
+def test_a_list_that_a_page_links_to_is_no_deeper_and_no_nearer_than_a_page(tmp_path: Path) -> None:
+    headers = (("Content-Type", "text/plain"),)
+    with staged(tmp_path) as stage:
+        (found,) = stage.page("http://h.example/a\n", headers=headers, depth=4, hops=2).discovered()
+    assert (found.kind, found.depth, found.hops) == ("sitemap", 5, 3)
 
 
 def test_a_sitemap_is_tried_only_when_asked(tmp_path: Path) -> None:

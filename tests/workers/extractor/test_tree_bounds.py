@@ -1,10 +1,9 @@
 """What the tree parser gets: nothing that could cost it much time or memory."""
 
-import re
-
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from workers.extractor.links import extract
 from workers.extractor.tree_bounds import LEXBOR_MAX_SEPARATORS, LEXBOR_MAX_TAGS, fits_lexbor, reopened
@@ -25,12 +24,21 @@ TAGS = st.sampled_from(
             b"<u ",
             b"<a href=x>",
             b"<nobr>",
+            b"<a x y='/>' z>",
+            b"<A/q=1 / r>",
         ),
         *(
             b'<small a"b=\'">',
             b"<code z='>1'>",
             b"<code z='>2'>",
             b"<em\x0bq>",
+            b"<s a = 'b' c =d e= f=>",
+            b'<strike "g"=h\'>',
+            b"<big =i =j>",
+            b"<strong k='",
+            b'<u l="',
+            b"'",
+            b'"',
             b"</b>",
             b"</i>",
             b"</font>",
@@ -89,9 +97,54 @@ def test_formatting_as_pages_have_it_is_left_to_the_tree_parser() -> None:
     assert fits_lexbor(links)
 
 
+@pytest.mark.parametrize(
+    "heavy",
+    [
+        b"<b%b>" % b"".join(b" a%d" % number for number in range(2_000)),
+        b"<a%b>" % b"".join(b" a%d" % number for number in range(2_000)),
+        b"<b title='>'%b>" % b"".join(b" a%d" % number for number in range(2_000)),
+        b"<b title = '%b'>" % (b"x" * 100_000),
+        b"<a title='>%b'>" % (b"x" * 100_000),
+        b"<i title='%b'><tt title='%b'>" % (b"x" * 20_000, b"y" * 20_000),
+    ],
+)
+def test_formatting_with_many_attributes_or_long_ones_is_not_copied_into_every_paragraph(heavy: bytes) -> None:
+    page = b"<p>%b%b<a href=x>" % (heavy, b"<p>x" * 2_000)
+    assert not fits_lexbor(page)
+    found = extract(page, "text/html; charset=utf-8", "http://example.com/")
+    assert [link.href for link in found.links] == ["x"]
+
+
+def test_the_time_to_tell_is_linear_whatever_a_page_holds() -> None:
+    for start in (b"<b ", b"<b x='", b'<a x="', b"<b x=\"'", b"<i/"):
+        page = start * 9_000 + b"x" * 400_000
+        assert reopened(page, 9_000) is None, "given up in place of nine thousand walks to the end"
+        assert not fits_lexbor(page + b"'>\">")
+
+
+def test_a_page_of_which_the_tree_parser_makes_nothing_is_read_without_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise SelectolaxError("no room for a tree")
+
+    monkeypatch.setattr("workers.extractor.links.LexborHTMLParser", fails)
+    for page in (b"<title>T</title><a href=1>x</a><a href=2 rel=ugc>x</a>", b"<title>T</title><a href=1>x<a href=2>x"):
+        found = extract(page, "text/html", "http://example.com/")
+        assert [link.href for link in found.links] == ["1", "2"]
+        assert found.title == "T"
+
+
 @given(st.lists(TAGS, max_size=60))
-def test_no_tree_has_more_elements_than_its_bound(tags: list[bytes]) -> None:
+def test_no_tree_has_more_elements_attributes_or_bytes_than_its_bound(tags: list[bytes]) -> None:
     page = b"".join(tags)
     count = page.count(b"<")
-    elements = len(re.findall(r"<[a-zA-Z]", LexborHTMLParser(page).html or ""))
-    assert elements <= count + reopened(page, count) + 3, "html, head and body are always there"
+    more = reopened(page, count)
+    if more is None:
+        return
+    root = LexborHTMLParser(page).root
+    assert root is not None
+    nodes = [node.attributes for node in root.traverse(include_text=False)]
+    assert len(nodes) <= count + more.elements + 3, "html, head and body are always there"
+    separators = sum(page.count(byte) for byte in (b" ", b"\t", b"/", b'"', b"'"))
+    assert sum(map(len, nodes)) <= separators + more.attributes
+    written = sum(len(name) + len(value or "") for node in nodes for name, value in node.items())
+    assert written <= len(page) + more.size

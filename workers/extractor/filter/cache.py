@@ -29,6 +29,8 @@ class UrlFilter:
         self._pending: list[Entry] = []
         self._met: dict[Entry, int] = {}
         self._nearer: list[Entry] = []
+        self._nearer_before = 0
+        """As many of them are of pages before the one that is being read."""
 
     @property
     def size(self) -> int:
@@ -74,6 +76,8 @@ class UrlFilter:
 
     def end_page(self) -> None:
         """Between pages nobody holds an entry for certain, so that some may leave."""
+        self.lists.new.clear()
+        self._nearer_before = len(self._nearer)
         if not self._capacity:
             for entry in self._pending:
                 self.lists.remove(entry)
@@ -81,6 +85,22 @@ class UrlFilter:
             self._pending = []
         elif self.lists.full:
             self.lists.exchange()
+
+    def abandon_page(self) -> None:
+        """What the page that is being read would have sent is not sent, and what it was the first to find is not known."""
+        for entry in self.lists.new:
+            if entry.state == PENDING:
+                self.counts.sent -= 1
+            if entry.state in (FRESH, PENDING):
+                self.lists.remove(entry)
+        self._pending = [entry for entry in self._pending if entry.state == PENDING]
+        pending = set(self._pending)
+        for entry in self._nearer[self._nearer_before :]:
+            entry.near = False
+            entry.state = PENDING if entry in pending else VISITING
+            self.counts.sent_nearer -= 1
+        del self._nearer[self._nearer_before :]
+        self.end_page()
 
     def fetched(self, scheme: str, server: str, path: str) -> None:
         """A response of the URL exists, so that the frontier has it whoever sent it, and even if what is pending is dropped."""
@@ -111,6 +131,7 @@ class UrlFilter:
                 entry.state = VISITING
                 entry.near = False
         self._pending, self._met, self._nearer = [], {}, []
+        self._nearer_before = 0
 
     def clear(self) -> None:
         """Forget everything but what is pending."""

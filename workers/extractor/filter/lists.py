@@ -85,6 +85,8 @@ class Lists:
         self._splits: set[GroupKey] = set()
         self._sketch = Sketch()
         self.groups: OrderedDict[GroupKey, Group] = OrderedDict()
+        self.new: list[Entry] = []
+        """What ``find`` added for the page that is being read."""
         self.size = 0
         self._bytes = 0
 
@@ -223,6 +225,7 @@ class Lists:
     def _add(self, group: Group, path: str) -> Entry:
         entry = Entry(group=group, path=path)
         group.visiting[path] = entry
+        self.new.append(entry)
         self._grow(path)
         if len(group) > self._settings.group_urls and group.key[3] < DEEPEST_SPLIT:
             stored = self._store.get(group.key) if self._store is not None else []
