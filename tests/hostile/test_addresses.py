@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -117,11 +118,24 @@ class Field:
 
 @pytest.fixture
 def field(web: Web) -> Iterator[Field]:
-    good, canary, canary6 = Good(), Canary(), Canary6()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(web.serving(good))
-        stack.enter_context(web.serving(canary, canary6, port=good.port))
-        yield Field(good, [canary, canary6])
+        yield _on_one_port(web, stack)
+
+
+def _on_one_port(web: Web, stack: contextlib.ExitStack) -> Field:
+    """A port that is free at one address may be somebody's at another."""
+    while True:
+        good, canary, canary6 = Good(), Canary(), Canary6()
+        with contextlib.ExitStack() as opened:
+            opened.enter_context(web.serving(good))
+            try:
+                opened.enter_context(web.serving(canary, canary6, port=good.port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                continue
+            stack.enter_context(opened.pop_all())
+            return Field(good, [canary, canary6])
 
 
 @pytest.fixture(scope="module")

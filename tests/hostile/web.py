@@ -80,12 +80,14 @@ class Web:
 
     @contextlib.contextmanager
     def serving(self, *servers: Server, port: int = 0) -> Iterator[None]:
-        for server in servers:
-            self.run(server.open(port))
+        opened = []
         try:
+            for server in servers:
+                self.run(server.open(port))
+                opened.append(server)
             yield
         finally:
-            for server in servers:
+            for server in opened:
                 self.run(server.close())
 
     def close(self) -> None:
