@@ -19,6 +19,7 @@ import confluent_kafka as ck
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from gregor.errors import Aborted, BrokerUnreachable, TopologyError, TransportError
+from gregor.transport.kafka.aside import Aside
 from gregor.transport.kafka.broadcast import Broadcast
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.member import MemberFolder
@@ -45,6 +46,7 @@ _log: Final = logging.getLogger("gregor.kafka.session")
 MOST_REJOINS: Final = 5
 REJOIN_WINDOW_S: Final = 60.0
 REPORT_EVERY_S: Final = 5.0
+CLOSING_S: Final = 5.0
 
 
 class KafkaSession:
@@ -149,7 +151,9 @@ class KafkaSession:
             return
         self.closed = True
         self._checkpointer.close()
-        self._consumer.close()
+        leave(self._consumer)
+        # Whatever it may still call means nobody.
+        self._consumer = None
         self._reader.close()
         self._restorer.close()
         self._broadcast.close()
@@ -189,7 +193,7 @@ class KafkaSession:
         _log.warning("the consumer is replaced: %s", error.str())
         held = frozenset(self._owned)
         old, self._consumer = self._consumer, None
-        old.close()
+        leave(old)
         for one in self._arriving.values():
             one.close()
         self._retired += self._owned.values()
@@ -369,6 +373,18 @@ class KafkaSession:
 
     def _kafka_partitions(self, partitions: Sequence[TopicPartition]) -> list[ck.TopicPartition]:
         return [ck.TopicPartition(self._inputs[one.topic], one.partition) for one in partitions]
+
+
+def leave(consumer: Consumer) -> None:
+    """Close a member's consumer. When the group changes at that moment, librdkafka may wait in there for an answer of its own that
+    never comes (confluentinc/librdkafka issue 4884): it is left behind then."""
+    aside = Aside()
+    try:
+        aside.call(consumer.close, CLOSING_S)
+    except TimeoutError:
+        _log.warning("a consumer did not close within %g s and is left behind", CLOSING_S)
+    else:
+        aside.close()
 
 
 def _is_fatal(error: KafkaError) -> bool:
