@@ -1,6 +1,7 @@
 """Two archivers on a real broker, killed and stopped at random: each response is archived once, whole, and nothing else is left."""
 
 import secrets
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -149,7 +150,8 @@ def test_in_a_storm_of_kills_each_response_is_archived_once_and_whole(tmp_path: 
             lambda: storm.caught_up() and storm.is_tidy(), "nothing is left behind what is committed", workers=workers
         )
         ended = [worker.terminate() for worker in workers]
-    assert [code for code, _ in ended] == [0, 0], ended
+    # The one that was killed last may have had no time to begin, and then the signal itself ends it.
+    assert all(code == 0 or (code == -signal.SIGTERM and not printed) for code, printed in ended), ended
     judge(storm, last.stop)
     with gregor(file, "rearchive", tmp_path / "again") as again:
         code, printed = again.wait()

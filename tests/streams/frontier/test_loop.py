@@ -35,7 +35,9 @@ class Crawl:
     def open(self) -> None:
         self.stage = FrontierStage(self._config, PLACEMENT)
         session = self._transport.open(SPEC)
-        self.loop = StageLoop(self.stage, session, self._config.checkpoint, clock=lambda: self.now)
+        self.loop = StageLoop(
+            self.stage, session, self._config.checkpoint, clock=lambda: self.now, stopwatch=lambda: self.now
+        )
         self._session = session
 
     def close(self) -> None:
