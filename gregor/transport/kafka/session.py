@@ -100,8 +100,7 @@ class KafkaSession:
             return self._events.popleft()
         self._close_retired()
         if self._broadcast.unread:
-            # Before the group is asked for anything: a stage acts on an assignment at once, and what it was told holds from then on.
-            return Batch(self._epoch, (), {}, self._broadcast.poll(wait))
+            return self._hear(wait)
         ready = self._restore_slice()
         if ready:
             return Assigned(self._epoch, ready)
@@ -164,13 +163,24 @@ class KafkaSession:
 
     def _join(self) -> Consumer:
         consumer = self._clients.group_consumer(self._stage.name, self._folder.id, self._on_error)
+        if not self._broadcast.unread:
+            self._subscribe(consumer)
+        return consumer
+
+    def _hear(self, wait: float) -> Batch:
+        """Before the group is asked for anything: a stage acts on an assignment at once, and what it was told holds from then on."""
+        heard = self._broadcast.poll(wait)
+        if not self._broadcast.unread:
+            self._subscribe(self._consumer)
+        return Batch(self._epoch, (), {}, heard)
+
+    def _subscribe(self, consumer: Consumer) -> None:
         consumer.subscribe(
             [self._inputs[self._stage.inputs[0]]],
             on_assign=self._on_assign,
             on_revoke=self._on_revoke,
             on_lost=self._on_lost,
         )
-        return consumer
 
     def _on_error(self, error: KafkaError) -> None:
         if _is_fatal(error):
