@@ -2,6 +2,7 @@
 
 import secrets
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -281,6 +282,21 @@ def test_a_position_that_is_not_that_of_the_last_checkpoint_is_refused(tmp_path:
         forget(harness, FRONTIER, {TopicPartition("discovered", 2): 1})
         with pytest.raises(ForeignState, match="partition 2: expected the changelog's last checkpoint to stand at"):
             settle(Member(harness, FRONTIER))
+    finally:
+        harness.close()
+
+
+def test_a_member_that_ends_while_it_is_being_assigned_does_end(tmp_path: Path, kafka: KafkaCluster) -> None:
+    harness = KafkaHarness(tmp_path, kafka)
+    try:
+        for _ in range(6):
+            session = harness.open(EXTRACTOR)
+            # It has joined by then, and does not hear what it got.
+            time.sleep(1)
+            closing = threading.Thread(target=session.close, daemon=True)
+            closing.start()
+            closing.join(harness.patience)
+            assert not closing.is_alive()
     finally:
         harness.close()
 

@@ -12,6 +12,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -150,6 +151,9 @@ class KafkaSession:
             return
         self.closed = True
         self._checkpointer.close()
+        with suppress(KafkaException):
+            # An assignment that waits to be acknowledged is acknowledged first: met inside of the consumer's close, it can wait for ever.
+            self._consumer.consume(1, 0)
         leave(self._consumer)
         # Whatever it may still call means nobody.
         self._consumer = None
