@@ -7,6 +7,7 @@ stranger and names no file. That list appears last: a folder without it is not a
 import mimetypes
 import time
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -79,10 +80,13 @@ def export_texts(pages: Iterable[Page], folder: Path) -> int:
 
 
 def _files(contents: Iterator[tuple[Page, bytes, str]], folder: Path) -> int:
+    first = next(contents, None)
+    if first is None:
+        return 0
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
     with whole_file(folder / LIST) as listed:
-        for count, (page, data, ending) in enumerate(contents, 1):
+        for count, (page, data, ending) in enumerate(chain((first,), contents), 1):
             name = f"{count:08}{ending}"
             (folder / name).write_bytes(data)
             listed.write(line_of(page, file=name))

@@ -109,7 +109,7 @@ def seeds_of(given: tuple[str, ...], file: str | None) -> tuple[str, ...]:
     if file is None:
         return named
     try:
-        data = sys.stdin.buffer.read(LARGEST_LIST) if file == "-" else _head(Path(file))
+        data = _standard_input() if file == "-" else _head(Path(file))
     except OSError as error:
         raise UsageError(f"expected a list of seeds in {file}, found: {error.strerror}") from error
     place = "standard input" if file == "-" else file
@@ -121,6 +121,11 @@ def seeds_of(given: tuple[str, ...], file: str | None) -> tuple[str, ...]:
     if not listed and not given:
         raise UsageError(f"expected seeds in {place}, a URL a line, found none")
     return named + listed
+
+
+def _standard_input() -> bytes:
+    """Python has none where whoever started us closed it."""
+    return sys.stdin.buffer.read(LARGEST_LIST) if sys.stdin is not None else b""
 
 
 def _with_scheme(seed: str) -> str:

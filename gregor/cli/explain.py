@@ -25,7 +25,7 @@ _LABEL = 12
 @bootstrap_option
 @click.option(
     "--state",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
     help="Folder of a frontier worker on this machine, whose state is asked too. [state.folder]",
 )

@@ -14,6 +14,8 @@ LONGER: Final = 1.5
 GONE_AFTER: Final = 2
 """Visits in a row answered 404 or 410."""
 _GONE: Final = (404, 410)
+LONGEST_KEPT: Final = 1024
+"""Characters of a validator or digest; a fetcher brings none that is longer, so that whoever wrote it is not believed."""
 
 
 def next_visit(settings: Revisit, result: FetchResult, before: Extra) -> Extra | None:
@@ -33,18 +35,22 @@ def next_visit(settings: Revisit, result: FetchResult, before: Extra) -> Extra |
         misses=misses,
     )
     if result.outcome == "not-modified":
-        etag, last_modified = result.etag or before.etag, result.last_modified or before.last_modified
+        etag, last_modified = _kept(result.etag) or before.etag, _kept(result.last_modified) or before.last_modified
         return replace(visit, etag=etag, last_modified=last_modified)
     if not _brought_content(result):
         return visit
     return replace(
         visit,
-        etag=result.etag,
-        last_modified=result.last_modified,
-        digest=result.digest,
-        text_digest=result.text_digest,
+        etag=_kept(result.etag),
+        last_modified=_kept(result.last_modified),
+        digest=_kept(result.digest),
+        text_digest=_kept(result.text_digest),
         content_ms=result.started_ms,
     )
+
+
+def _kept(text: str) -> str:
+    return text if len(text) <= LONGEST_KEPT else ""
 
 
 def _brought_content(result: FetchResult) -> bool:

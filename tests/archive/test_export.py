@@ -101,6 +101,11 @@ def test_a_choice_of_nothing_is_told_in_a_line(archive: Path, tmp_path: Path) ->
     assert code == 1
     assert printed.count("\n") == 1
     assert "no page of" in printed
+    for form in ("text", "body"):
+        assert (
+            run(tmp_path, "export", archive, "http://nowhere.test/", "--as", form, "--output", tmp_path / form)[0] == 1
+        )
+        assert not (tmp_path / form).exists()
 
 
 def test_an_earlier_export_stays_until_there_is_a_whole_one(archive: Path, tmp_path: Path) -> None:

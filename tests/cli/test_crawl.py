@@ -206,6 +206,14 @@ def test_the_number_of_pages_is_a_limit(tmp_path: Path, site: DemoServer) -> Non
     assert not (tmp_path / "gregor-crawl" / "archive").exists()
 
 
+def test_seeds_from_a_standard_input_that_is_closed_are_none(tmp_path: Path) -> None:
+    command = f"exec {sys.executable} -m gregor crawl --seeds - <&-"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)}
+    )
+    assert (done.returncode, done.stderr) == (3, "gregor: expected seeds in standard input, a URL a line, found none\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

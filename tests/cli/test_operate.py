@@ -247,6 +247,7 @@ def test_watching_tells_one_look_after_the_other_until_it_is_interrupted(folder:
         (["status"], 3, "gregor: expected the folder of a crawl, found no such folder: gregor-crawl; name the folder"),
         (["status", "crawl", "--folder", "other"], 3, "gregor: expected one folder, found crawl and other"),
         (["explain"], 3, "gregor: Missing argument 'URL'"),
+        (["explain", "http://a/", "crawl", "--state", "nowhere"], 3, "gregor: Invalid value for '--state'"),
         (["pause", "a b", "--folder", "crawl"], 3, "gregor: expected a server such as example.com"),
         (
             ["dead-letters", "show", "9", "--folder", "crawl"],

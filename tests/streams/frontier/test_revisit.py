@@ -3,7 +3,7 @@
 from gregor.config.frontier import Revisit
 from schemas.fetched import FetchResult
 from streams.frontier.entry import Extra
-from streams.frontier.revisit import next_visit
+from streams.frontier.revisit import LONGEST_KEPT, next_visit
 from tests.streams.frontier.rig import T0, Rig, answer, answer_with, configure, links, result_of
 
 HOUR = 3_600_000
@@ -12,6 +12,15 @@ FIXED = {"revisit": {"mode": "fixed", "interval_hours": 2.0}}
 
 def ok(digest: str, **facts: object) -> FetchResult:
     return FetchResult(path="/", outcome="ok", status=200, digest=digest, **facts)  # type: ignore[arg-type]
+
+
+def fetched_an_hour_ago(rig: Rig, *paths: str) -> int:
+    """The moment it is then."""
+    rig.frontier.discover([links("a.example", *paths)], T0)
+    (order,) = rig.frontier.release(T0)
+    rig.frontier.confirm(answer(order), T0)
+    rig.commit()
+    return T0 + HOUR
 
 
 def test_a_fetched_url_comes_again_after_its_interval_with_its_validators() -> None:
@@ -102,6 +111,31 @@ def test_an_order_says_when_the_content_was_asked_for_that_its_digest_is_of() ->
         ]
 
 
+def test_validators_and_digests_that_no_fetcher_says_are_not_kept() -> None:
+    forged = "v" * (LONGEST_KEPT + 1)
+    with Rig(configure(**FIXED)) as rig:
+        rig.frontier.discover([links("a.example", "/")], T0)
+        now = T0
+        for outcome, facts in (
+            ("ok", {"etag": '"v1"', "digest": "aa" * 16}),
+            ("not-modified", {"etag": forged * 100, "last_modified": forged}),
+            ("ok", {"etag": forged, "last_modified": forged, "digest": forged * 100}),
+        ):
+            (order,) = rig.frontier.release(now)
+            rig.frontier.confirm(answer(order, outcome, **facts), now)
+            rig.commit()
+            now += 2 * HOUR
+            if outcome == "not-modified":
+                assert order.urls[0].etag == '"v1"'
+        (last,) = rig.frontier.release(now)
+        assert (last.urls[0].visit, last.urls[0].etag, last.urls[0].last_modified, last.urls[0].digest) == (
+            3,
+            "",
+            "",
+            "",
+        )
+
+
 def test_a_url_that_is_missing_twice_is_gone() -> None:
     with Rig(configure(**FIXED)) as rig:
         rig.frontier.discover([links("a.example", "/")], T0)
@@ -117,11 +151,7 @@ def test_a_url_that_is_missing_twice_is_gone() -> None:
 
 def test_a_sitemap_with_a_newer_date_makes_a_visit_due_and_an_older_one_does_not() -> None:
     with Rig(configure(**FIXED)) as rig:
-        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
-        (order,) = rig.frontier.release(T0)
-        rig.frontier.confirm(answer(order), T0)
-        rig.commit()
-        now = T0 + HOUR
+        now = fetched_an_hour_ago(rig, "/1", "/2")
         rig.frontier.discover([links("a.example", "/1", "/2", kind="sitemap", lastmods_ms=(now - 1, T0 - 1))], now)
         rig.commit()
         rig.move()
@@ -137,11 +167,7 @@ def test_a_sitemap_with_a_newer_date_makes_a_visit_due_and_an_older_one_does_not
 
 def test_a_date_in_the_future_makes_nothing_due_and_hides_no_other() -> None:
     with Rig(configure(**FIXED)) as rig:
-        rig.frontier.discover([links("a.example", "/1", "/2")], T0)
-        (order,) = rig.frontier.release(T0)
-        rig.frontier.confirm(answer(order), T0)
-        rig.commit()
-        now = T0 + HOUR
+        now = fetched_an_hour_ago(rig, "/1", "/2")
         said = links("a.example", "/1", "/2", "/2", kind="sitemap", lastmods_ms=(now + 1, now + 1, now))
         rig.frontier.discover([said], now)
         rig.commit()
