@@ -1,7 +1,7 @@
 """r(K): when a URL is fetched again, and with what."""
 
 from gregor.config.frontier import Revisit
-from schemas.fetched import FetchResult
+from schemas.fetched import FetchResult, Outcome
 from streams.frontier.entry import Extra
 from streams.frontier.revisit import LONGEST_KEPT, next_visit
 from tests.streams.frontier.rig import T0, Rig, answer, answer_with, configure, links, result_of
@@ -116,11 +116,12 @@ def test_validators_and_digests_that_no_fetcher_says_are_not_kept() -> None:
     with Rig(configure(**FIXED)) as rig:
         rig.frontier.discover([links("a.example", "/")], T0)
         now = T0
-        for outcome, facts in (
+        visits: tuple[tuple[Outcome, dict[str, str]], ...] = (
             ("ok", {"etag": '"v1"', "digest": "aa" * 16}),
             ("not-modified", {"etag": forged * 100, "last_modified": forged}),
             ("ok", {"etag": forged, "last_modified": forged, "digest": forged * 100}),
-        ):
+        )
+        for outcome, facts in visits:
             (order,) = rig.frontier.release(now)
             rig.frontier.confirm(answer(order, outcome, **facts), now)
             rig.commit()
