@@ -1,7 +1,7 @@
 """gregor's own engine on a RocksDB of its own, every checkpoint one WriteBatch."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -64,6 +64,10 @@ class CountedWriter:
     def put(self, family: str, key: bytes, value: bytes) -> None:
         self.bytes += len(key) + len(value)
         self._writer.put(family, key, value)
+
+    def put_all(self, family: str, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        for key, value in entries:
+            self.put(family, key, value)
 
     def delete(self, family: str, key: bytes) -> None:
         self.bytes += len(key)

@@ -127,8 +127,7 @@ def unpack_piece(data: bytes) -> Piece:
 def apply_piece(families: Sequence[str], piece: Piece, writer: StateWriter) -> None:
     family = families[piece.family]
     writer.delete_range(family, piece.start, piece.end)
-    for key, value in piece.entries:
-        writer.put(family, key, value)
+    writer.put_all(family, piece.entries)
 
 
 def kind_of(value: bytes | None) -> int:

@@ -11,7 +11,8 @@ the state. The snapshot's cursor and the cycle's beginning stand in the checkpoi
 go on within the cycle.
 
 A snapshot piece changes nothing in a store that has followed the log from its beginning; for one that began later, pieces replace what
-deltas made of a state that they met only in part. After one whole cycle every key has been replaced and the store is exact.
+deltas made of a state that they met only in part. After one whole cycle every key has been replaced and the store is exact. A restore
+therefore passes over the pieces of a store that is: half of the log's bytes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -71,6 +72,8 @@ class Known(Struct, frozen=True, omit_defaults=True, kw_only=True):
     applied: int
     """Changelog offset up to which it is applied."""
     checkpoint: Checkpoint | None = None
+    since: int = -1
+    """Changelog offset from which on it has followed the log with nothing before; -1: not known."""
 
 
 _decode_known = decoder(Known)
@@ -96,6 +99,7 @@ class Replica:
         self._in_commit = False
         self._owed = 0
         self._truncated = 0
+        self._since = -1
         self._new = True
         self.reader: StateReader = store.view(prefix)
         self.applied = 0
@@ -114,6 +118,7 @@ class Replica:
         if meta is not None:
             _check_identity(store, identity, meta.identity)
             replica.applied, replica.checkpoint, replica._new = meta.applied, meta.checkpoint, False
+            replica._since = meta.since
         return replica
 
     @property
@@ -131,10 +136,17 @@ class Replica:
         """Offset before the first piece of the running snapshot cycle; -1: none is running."""
         return self.checkpoint.cycle_start if self.checkpoint else -1
 
+    @property
+    def exact(self) -> bool:
+        """Whether the store is known to hold all of the state: it followed the log from its beginning, or through a whole cycle."""
+        whole = self.checkpoint.restorable_from if self.checkpoint else -1
+        return self._since == 0 or 0 <= self._since <= whole
+
     def standing(self, log_start: int, log_end: int) -> Standing:
         """How to restore from a log of ``[log_start, log_end)``. Raises ForeignState when the store is ahead of it."""
         self._truncated = log_start
         if self._new:
+            self._since = log_start
             return Standing.NEW
         if self.applied > log_end:
             raise ForeignState(
@@ -156,7 +168,7 @@ class Replica:
         writer.delete(META, _META_KEY)
         self._store.write(batch)
         self._deltas, self._pieces, self._piece_bytes, self._in_commit = [], [], 0, False
-        self.applied, self.checkpoint, self._new, self._owed = 0, None, True, 0
+        self.applied, self.checkpoint, self._new, self._owed, self._since = 0, None, True, 0, -1
 
     def prepare(self, mutations: Sequence[Mutation], checkpoint: Checkpoint) -> list[tuple[bytes, bytes]]:
         """The changelog records of one commit, in log order; nothing changes until ``apply_live``.
@@ -233,8 +245,9 @@ class Replica:
         if kind == SNAPSHOT:
             if self._deltas:
                 raise Undecodable("expected the snapshot pieces of a commit before its deltas, found one behind")
-            self._pieces.append(unpack_piece(value))
-            self._piece_bytes += len(value)
+            if not self.exact:
+                self._pieces.append(unpack_piece(value))
+                self._piece_bytes += len(value)
             if self._piece_bytes >= _BATCH_BYTES:
                 self._write_pieces()
         elif kind == DELTA:
@@ -282,7 +295,7 @@ class Replica:
 
     def _write(self, batch: WriteBatch, applied: int, checkpoint: Checkpoint | None) -> None:
         """State and what the store knows of itself, together or not at all."""
-        meta = Known(identity=self._identity, applied=applied, checkpoint=checkpoint)
+        meta = Known(identity=self._identity, applied=applied, checkpoint=checkpoint, since=self._since)
         self._store.writer(batch, self._prefix).put(META, _META_KEY, encode(meta))
         self._store.write(batch)
         self.applied, self.checkpoint, self._new = applied, checkpoint, False

@@ -5,7 +5,7 @@ and state change in one WriteBatch. A view hides the difference: it puts the par
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -46,6 +46,8 @@ class StateWriter(Protocol):
     """Where an apply function puts what becomes of its deltas."""
 
     def put(self, family: str, key: bytes, value: bytes) -> None: ...
+
+    def put_all(self, family: str, entries: Iterable[tuple[bytes, bytes]]) -> None: ...
 
     def delete(self, family: str, key: bytes) -> None: ...
 
@@ -203,6 +205,11 @@ class PartitionWriter:
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         self._batch.put(self._prefix + key, value, self._handles[family])
+
+    def put_all(self, family: str, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        prefix, handle, put = self._prefix, self._handles[family], self._batch.put
+        for key, value in entries:
+            put(prefix + key, value, handle)
 
     def delete(self, family: str, key: bytes) -> None:
         self._batch.delete(self._prefix + key, self._handles[family])

@@ -10,6 +10,7 @@ one would. Nothing depends on what was there before, so that a delta may meet an
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import accumulate, pairwise
 from struct import Struct as Layout
 from struct import error as LayoutError
 from struct import pack, unpack_from
@@ -112,14 +113,11 @@ def _apply_server(delta: bytes, writer: StateWriter) -> None:
         writer.delete_range(QUEUE, prefix, prefix + behind)
     for place in range(at, places, PLACE_BYTES):
         writer.delete(QUEUE, prefix + delta[place : place + PLACE_BYTES])
-    put = writer.put
-    place = places
-    for length in unpack_from(f"<{added}H", delta, lengths):
-        put(QUEUE, prefix + delta[place : place + PLACE_BYTES], delta[value : value + length])
-        place += PLACE_BYTES
-        value += length
-    if value != end:
+    ends = [*accumulate(unpack_from(f"<{added}H", delta, lengths), initial=value)]
+    if ends[-1] != end:
         raise Undecodable("a server's delta has a queue of another length than it says")
+    keys = [prefix + delta[place : place + PLACE_BYTES] for place in range(places, lengths, PLACE_BYTES)]
+    writer.put_all(QUEUE, zip(keys, [delta[low:high] for low, high in pairwise(ends)], strict=True))
     if end < len(delta):
         apply_deltas(FAMILIES, [b"D" + delta[end:]], writer)
 

@@ -6,7 +6,7 @@
              when it is worth it: a group that is torn apart shows
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gregor.state.options import StoreOptions
 from gregor.state.packed import unpack_delta
@@ -86,6 +86,9 @@ class Dictionary:
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         self.families[family][key] = value
+
+    def put_all(self, family: str, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        self.families[family].update(entries)
 
     def delete(self, family: str, key: bytes) -> None:
         self.families[family].pop(key, None)

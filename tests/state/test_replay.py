@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gregor.errors import CorruptState, ForeignState
-from gregor.state.packed import Mutation, Operation, Piece, pack_delta, pack_piece
+from gregor.state.packed import Mutation, Operation, Piece, apply_piece, pack_delta, pack_piece
 from gregor.state.replay import Identity, Replica, Standing
 from gregor.state.store import META, StateReader, StateSpec, StateWriter, Store
 from schemas.changelog import CHECKPOINT_KEY, Checkpoint, decode_checkpoint, encode_checkpoint
@@ -198,6 +198,61 @@ def test_a_family_may_take_in_its_pieces_in_its_own_way(store: Store) -> None:
     replica.replay(enumerate(values), len(values))
     assert met == [(b"", []), (b"b", [b"a"])]
     assert contents(replica.reader) == {"seen": {}, "queue": {b"a": b"ONE", b"b": b"TWO"}, "servers": {b"c": b"three"}}
+
+
+class Watched:
+    """A spec whose queue notes from which keys on pieces were taken in."""
+
+    def __init__(self) -> None:
+        self.taken: list[bytes] = []
+        self.spec = msgspec.structs.replace(SPEC, apply_piece={"queue": self._take})
+
+    def _take(self, _: StateReader, piece: Piece, writer: StateWriter) -> None:
+        self.taken.append(piece.start)
+        apply_piece(FAMILIES, piece, writer)
+
+
+def test_a_store_that_followed_the_log_from_its_beginning_passes_over_pieces(store: Store, open_store: Open) -> None:
+    replica, log, watched = Replica.open(store, SPEC, IDENTITY), Log(), Watched()
+    log.commit(replica, *((QUEUE, number.to_bytes(4, "big"), bytes(96)) for number in range(100)))
+    for number in range(3):
+        log.commit(replica, (QUEUE, b"new %d" % number, bytes(500)))
+    assert log.start == 0
+    assert sum(value[:1] == b"S" for _, value in log.records) > 3
+    other = restored(open_store("other"), log, watched.spec)
+    assert watched.taken == []
+    assert contents(other.reader) == contents(replica.reader)
+
+
+def test_a_store_that_began_later_takes_in_pieces_until_a_cycle_is_whole_and_then_passes_over_them(
+    store: Store, open_store: Open
+) -> None:
+    replica, log, watched = Replica.open(store, SPEC, IDENTITY), Log(), Watched()
+    log.commit(replica, *((QUEUE, number.to_bytes(4, "big"), bytes(96)) for number in range(100)))
+    while log.start == 0:
+        log.commit(replica, (QUEUE, b"again", bytes(500)))
+    for _ in range(5):
+        log.commit(replica, (QUEUE, b"again", bytes(500)))
+    middle = next(at for at, (offset, _) in enumerate(log.records) if offset > log.start + 20)
+    other = Replica.open(open_store("other"), watched.spec, IDENTITY)
+    other.standing(log.start, log.end)
+    other.replay(log.records[:middle], log.records[middle][0])
+    assert watched.taken
+    assert not other.exact
+    again = restored_further(open_store("other"), log, watched)
+    assert again.exact
+    assert contents(again.reader) == contents(replica.reader)
+    # Each part of the queue came once; the cycle that runs now has begun with it again.
+    assert len(watched.taken) == len(set(watched.taken))
+    assert replica.cursor.key > b""
+
+
+def restored_further(store: Store, log: Log, watched: Watched) -> Replica:
+    """After a restart in the middle of a restore."""
+    replica = Replica.open(store, watched.spec, IDENTITY)
+    assert replica.standing(log.start, log.end) is Standing.BEHIND
+    replica.replay([record for record in log.records if record[0] >= replica.applied], log.end)
+    return replica
 
 
 def test_two_partitions_of_one_store_do_not_touch_each_other(store: Store) -> None:

@@ -42,6 +42,7 @@ class Partition(RuleBasedStateMachine):
         self.model = Dictionary()
         self.commits = 0
         self._open(new_folder=True)
+        self._restore(1)
         self.commit_all([FILL], 0)
 
     def _open(self, new_folder: bool) -> None:
@@ -150,6 +151,7 @@ class Partition(RuleBasedStateMachine):
         if standing is Standing.OUTRUN:
             self.replica.wipe()
             assert contents(self.replica.reader) == Dictionary().families
+            assert self.replica.standing(self.log_start, self.log_end) is Standing.NEW
         start = self.replica.applied if standing is Standing.BEHIND else self.log_start
         wanted = [record for record in self.log if record[0] >= start]
         for number, at in enumerate(range(0, len(wanted) + 1, slice_length)):
@@ -159,6 +161,7 @@ class Partition(RuleBasedStateMachine):
             following = wanted[at + slice_length][0] if at + slice_length < len(wanted) else self.log_end
             self.replica.replay(part, following)
         assert self.replica.applied == self.log_end
+        assert self.replica.exact
 
     @invariant()
     def state_equals_the_dictionary(self) -> None:

@@ -156,6 +156,7 @@ class Arrival:
             self.close()
             shutil.rmtree(self._folder(changelog))
             self.replica = self._open(changelog)
+            self.replica.standing(start, self._end)
         first = max(start, self.replica.applied)
         _log.info("restoring partition %d from offset %d to %d", self.partition, first, self._end)
         self.phase = Phase.REPLAYING

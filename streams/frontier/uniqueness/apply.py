@@ -143,8 +143,7 @@ def _write_directory(repository: int, starts: U64, writer: StateWriter) -> None:
 def apply_piece(state: StateReader, piece: Piece, writer: StateWriter) -> None:
     """Replace the piece's range; where it begins within a repository, the directory below it learns of its blocks."""
     writer.delete_range(SEEN, piece.start, piece.end)
-    for key, value in piece.entries:
-        writer.put(SEEN, key, value)
+    writer.put_all(SEEN, piece.entries)
     low = start_of(piece.start.ljust(8, b"\0"))
     repository = repository_of_key(low)
     if low == first_key(repository):
