@@ -1,9 +1,17 @@
 """What the changelog says of a server: in records that a broker takes, however much there is, and to the same end."""
 
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gregor.state.packed import Operation
-from streams.frontier.deltas import pack_server
-from streams.frontier.families import DOMAINS, NUMBERS, QUEUE, ROBOTS, SERVERS
+from schemas.codec import Undecodable
+from streams.frontier.deltas import STATE, pack_server
+from streams.frontier.families import DOMAINS, FAMILIES, NUMBERS, QUEUE, ROBOTS, SERVERS
 from streams.frontier.server import Server, encode_server
+from tests.state.stores import Dictionary
 from tests.streams.frontier.rig import T0, Rig, answer, configure, contents, links
 
 HOUR = 3_600_000
@@ -18,6 +26,50 @@ def test_a_server_with_little_to_say_makes_one_record() -> None:
     own: list[Operation] = [(NUMBERS[SERVERS], NAME, BEFORE)]
     assert len(list(pack_server(NAME, PLACES[1], {PLACES[2]}, {PLACES[3]: LONG}, own))) == 1
     assert len(list(pack_server(NAME, b"", frozenset(), {}, own))) == 1
+
+
+class Noted(Dictionary):
+    """A state that notes in which order keys of the queue came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.families = {family: {} for family in FAMILIES}
+        self.came: list[bytes] = []
+
+    def put_all(self, family: str, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        entries = list(entries)
+        self.came += [key for key, _ in entries]
+        super().put_all(family, entries)
+
+
+@given(st.dictionaries(st.binary(min_size=11, max_size=11), st.binary(max_size=300), max_size=40))
+def test_a_queue_of_any_places_and_values_comes_whole_and_in_order(added: dict[bytes, bytes]) -> None:
+    state = Noted()
+    STATE.apply(state, [one.delta for one in pack_server(NAME, b"", frozenset(), added, ())], state)
+    assert state.families[QUEUE] == {NAME + b"\0" + place: value for place, value in added.items()}
+    assert state.came == sorted(state.came)
+
+
+@given(st.data())
+def test_a_damaged_delta_is_refused_or_read_and_never_anything_else(data: st.DataObject) -> None:
+    added = {PLACES[2]: b"one", PLACES[1]: b"three", PLACES[3]: b""}
+    (record,) = pack_server(NAME, PLACES[0], {PLACES[4]}, added, [(NUMBERS[SERVERS], NAME, BEFORE)])
+    damaged = bytearray(record.delta[: data.draw(st.integers(2, len(record.delta)))])
+    at = data.draw(st.integers(2, len(damaged))) - 1
+    if at > 1:
+        damaged[at] = data.draw(st.integers(0, 255))
+    state = Noted()
+    try:
+        STATE.apply(state, [bytes(damaged)], state)
+    except Undecodable:
+        return
+
+
+@pytest.mark.parametrize("length", [2, 15, 20, 40, 60])
+def test_a_delta_that_ends_within_its_queue_is_refused(length: int) -> None:
+    (record,) = pack_server(NAME, b"", frozenset(), {PLACES[1]: LONG}, ())
+    with pytest.raises(Undecodable):
+        STATE.apply(Noted(), [record.delta[:length]], Noted())
 
 
 def test_all_that_one_checkpoint_may_hold_of_a_server_is_cut_into_records_that_lead_where_one_would() -> None:
