@@ -166,9 +166,14 @@ def test_a_read_goes_on_where_the_log_begins_when_it_is_trimmed_meanwhile(tmp_pa
         reader = transport._clients.reader()
         try:
             records = list(transport._read(reader, "verdicts", 0, 3, end))
+            # Somebody looked before, and went away before he was told that this is gone: the next one who looks is told so.
+            reader.assign([ck.TopicPartition(transport._clients.names.topic("verdicts"), 0, 3)])
+            time.sleep(1)
+            later = list(transport._read(reader, "verdicts", 0, 14, end))
         finally:
             reader.close()
         assert [record.value for record in records] == [b"0-%d" % number for number in range(12, 20)]
+        assert [record.value for record in later] == [b"0-%d" % number for number in range(14, 20)]
     finally:
         harness.close()
 

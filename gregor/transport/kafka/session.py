@@ -353,10 +353,17 @@ class KafkaSession:
                 moved[TopicPartition(record.topic, record.partition)] = record.offset + 1
             elif error.code() == KafkaError._PARTITION_EOF:
                 moved[TopicPartition(self._short[message.topic()], message.partition())] = message.offset()
-            else:
+            elif not self._is_old(message, error):
                 self._refuse(error)
         self._positions.update(moved)
         return Batch(self._epoch, records, moved, self._broadcast.poll())
+
+    def _is_old(self, message: Message, error: KafkaError) -> bool:
+        """A fetch that an earlier assignment asked for, and that came too late for a log trimmed since: librdkafka tells of it after the
+        next assignment too. The present one reads from its position on."""
+        where = TopicPartition(self._short.get(message.topic(), ""), message.partition())
+        at = self._positions.get(where)
+        return error.code() == KafkaError._AUTO_OFFSET_RESET and (at is None or message.offset() < at)
 
     def _refuse(self, error: KafkaError) -> None:
         """What passes by itself is noted; the rest ends the session."""

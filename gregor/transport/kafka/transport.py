@@ -102,24 +102,33 @@ class KafkaTransport:
         while at < end:
             # A consume of many waits for all of them or its whole time.
             messages = reader.consume(1, 0.2) + reader.consume(999, 0)
-            if not messages and time.monotonic() > give_up:
+            if time.monotonic() > give_up and not any(message.error() is None for message in messages):
                 raise TransportError(
                     f"{topic}[{partition}] cannot be read: no broker gave its records for {patience:g} s"
                 )
+            before = at
             for message in messages:
                 error = message.error()
                 if error is None:
+                    if message.offset() < at:
+                        # Read already, before an error had us begin again.
+                        continue
                     at = message.offset() + 1
                     if message.offset() < end:
                         yield record_of(message, topic)
                 elif error.code() == KafkaError._PARTITION_EOF:
                     at = max(at, message.offset())
-                elif error.code() == KafkaError._AUTO_OFFSET_RESET and (low := self.ends(topic)[partition][0]) > at:
-                    where.offset = at = low
+                elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                    low, high = self.ends(topic)[partition]
+                    if at > high:
+                        raise TransportError(f"{topic} cannot be read: {error.str()}")
+                    # Trimmed meanwhile; or there is nothing amiss, and the error is one of an earlier assignment of this reader:
+                    # librdkafka gives such errors no version by which it would know.
+                    where.offset = at = max(at, low)
                     reader.assign([where])
-                elif error.code() in FINAL or error.code() == KafkaError._AUTO_OFFSET_RESET:
+                elif error.code() in FINAL:
                     raise TransportError(f"{topic} cannot be read: {error.str()}")
-            if messages:
+            if at > before:
                 # Whoever takes the records may take long over them.
                 give_up = time.monotonic() + patience
 

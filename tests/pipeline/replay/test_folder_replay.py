@@ -12,6 +12,7 @@ from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
 from gregor.errors import EXIT_CHECK_FAILED, EXIT_USAGE
 from gregor.pipeline.embedded import EmbeddedCrawl
+from gregor.pipeline.extracting import placement_of
 from gregor.pipeline.stages import ROLES
 from gregor.state.options import SharedMemory, StoreOptions
 from gregor.state.store import META, Store
@@ -88,12 +89,12 @@ def test_a_url_that_the_crawl_does_not_know_is_a_difference_with_exit_code_1(
     original: tuple[Path, Config, set[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A record that the crawl passed without taking it in, which no crawl does: its position is moved behind it."""
-    folder, _, known = original
+    folder, config, known = original
     replays = Replays(tmp_path, capsys, behind=("--folder", str(tmp_path / "crawl")))
     copied(folder, tmp_path)
     server = sorted(known)[0].split("/")[2]
     transport = opened(tmp_path)
-    partition = next(one for one, (_, end) in transport.ends("discovered").items() if end)
+    partition = placement_of(config).partition(server)
     found = Discovered(server=server, paths=("/nobody/found/this",), scheme="http", kind="seed")
     transport.append([Output("discovered", partition, server.encode(), encode(found))])
     transport.close()
