@@ -45,7 +45,7 @@ class Sizes(Struct, frozen=True):
     """Without an archiver, and with one."""
 
 
-QUICK: Final = Sizes(pages=3_000, scrapy_pages=400, links=20, restored_urls=300_000, archive=(False,))
+QUICK: Final = Sizes(pages=2_000, scrapy_pages=150, links=20, restored_urls=300_000, archive=(False,))
 WHOLE: Final = Sizes(pages=10_000, scrapy_pages=0, links=100, restored_urls=WHOLE_FRONTIER, archive=(False, True))
 CLUSTER: Final = {False: "cluster", True: "cluster+archive"}
 EMBEDDED: Final = {False: "gregor", True: "gregor+archive"}

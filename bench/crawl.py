@@ -23,7 +23,7 @@ from bench.engines.provision import run
 from bench.report import finish, machine, parser
 
 PAGES: Final = 10_000
-QUICK_PAGES: Final = 1_200
+QUICK_PAGES: Final = 700
 QUICK: Final = ("gregor", "gregor+archive", "bare", "scrapy")
 
 
