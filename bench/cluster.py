@@ -2,16 +2,17 @@
 
 Run: python bench/cluster.py [--quick] [--json]
 
-The sites and the settings are those of bench/crawl.py; without --quick also with an archiver, beside the embedded crawl with one. Rates
-are those of the server's log, from the first request to the last. The documentation is crawled within about a second: three times by each,
-and the run in the middle counts. The broker has carried a small crawl before; processor time is that
-from the seed until nothing is left to do, by role. Then, on the same cluster, links come one at a time: how long until a reader of
-committed records has the order for each. At last a frontier is filled by the real stage, all of its URLs queued, and restored from its
-changelog into an empty folder.
+The sites and the settings are those of bench/crawl.py; without --quick also with an archiver, beside the embedded crawl with one. The
+crawlers take turns, and a cluster runs only while its turn lasts: it is started for it and carries a small crawl first. Rates are those of
+the server's log, from the first request to the last. The documentation is crawled within about a second: it comes three times to each, in
+turn, and the run in the middle counts. Processor time is that from the seed until nothing is left to do, by role. Then, on the last
+cluster, links come one at a time: how long until a reader of committed records has the order for each. At last a frontier is filled by the
+real stage, all of its URLs queued, and restored from its changelog into an empty folder.
 """
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from msgspec import Struct
 from bench.clustered import latency, restore
 from bench.clustered.crawl import ClusterRun, cluster, crawl, settings
 from bench.clustered.restore import Restored
-from bench.crawling.contenders import Contender, Run, contenders, measure, middle, scrapy, settle
+from bench.crawling.contenders import Run, contenders, measure, middle, scrapy, settle
 from bench.crawling.sites import Site, documentation, generated
 from bench.engines.provision import run
 from bench.fetching.nginx import nginx
@@ -58,60 +59,69 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = options(__doc__, arguments=arguments)
     sizes = QUICK if asked.quick else WHOLE
     print(machine("confluent-kafka", "aiohttp", "selectolax", "scrapy"))
-    with tempfile.TemporaryDirectory(prefix="gregor-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="gregor-bench-") as name, ExitStack() as standing:
         folder = Path(name)
         # nginx reads the files as another user.
         folder.chmod(0o755)
         sites = [generated(folder / "generated", sizes.pages)]
         if not asked.quick:
             sites.append(documentation("python"))
-        runs = {site.name: _alone(site, sizes) for site in sites}
-        with cluster(settings(archive=False), folder / "cluster") as job:
-            _crawl_all(job, sites, runs, CLUSTER[False], folder)
-            late = _latency(job, sizes.links)
-            job.stop_workers()
-            restored = restore.measure(job.bootstrap, _broker_cpu(job), folder / "restore", sizes.restored_urls)
-        if True in sizes.archive:
-            with cluster(settings(archive=True), folder / "archiving") as job:
-                _crawl_all(job, sites, runs, CLUSTER[True], folder)
+        ground = Ground(generated(folder / "warm-up", WARM_UP_PAGES), folder, standing)
+        runs = {site.name: _in_turn(site, sizes, ground) for site in sites}
+        job = ground.cluster(archive=False)
+        late = _latency(job, sizes.links)
+        job.stop_workers()
+        restored = restore.measure(job.bootstrap, _broker_cpu(job), folder / "restore", sizes.restored_urls)
     finish(figures_of(runs) | _late(late) | restore_figures(restored), asked.json)
 
 
-def _crawl_all(job: LocalCluster, sites: Sequence[Site], runs: dict[str, Runs], name: str, folder: Path) -> None:
-    """After a small crawl with which the broker compiles its code."""
-    crawl(job, generated(folder / "warm-up", WARM_UP_PAGES))
-    for site in sites:
-        runs[site.name][name] = _on_cluster(job, site, name)
+class Ground:
+    """On which at most one cluster stands, and none while others have their turn."""
+
+    def __init__(self, warm_up: Site, folder: Path, standing: ExitStack) -> None:
+        self._warm_up = warm_up
+        self._folder = folder
+        self._standing = standing
+        self._job: LocalCluster | None = None
+        self._started = 0
+
+    def cluster(self, archive: bool) -> LocalCluster:
+        """The one that stands, if it is of that kind, or a new one, whose broker has compiled its code with a small crawl."""
+        if self._job is None or self._job.config.archive.enabled != archive:
+            self.clear()
+            self._started += 1
+            folder = self._folder / f"cluster-{self._started}"
+            self._job = self._standing.enter_context(cluster(settings(archive), folder))
+            crawl(self._job, self._warm_up)
+        return self._job
+
+    def clear(self) -> None:
+        self._job = None
+        self._standing.close()
+        settle()
 
 
-def _alone(site: Site, sizes: Sizes) -> Runs:
-    """The other crawlers, one after the other, with the machine to themselves."""
+def _in_turn(site: Site, sizes: Sizes, ground: Ground) -> Runs:
+    """By every crawler, as often as the site has rounds; the cluster without an archiver comes last and is left standing."""
     print(f"\n{site.name}\n{'':22}{'pages':>8}{'pages/s':>10}{'links/s':>10}{'CPU ms':>9}{'requests':>10}")
     wanted = [EMBEDDED[archive] for archive in sizes.archive]
-    ours = [one for one in contenders() if one.name in wanted]
-    return {one.name: _one(one, site) for one in (*ours, scrapy(sizes.scrapy_pages))}
-
-
-def _one(contender: Contender, site: Site) -> Run:
-    runs = []
+    alone = [scrapy(sizes.scrapy_pages), *(one for one in contenders() if one.name in wanted)]
+    runs: dict[str, list[Run]] = {one.name: [] for one in alone}
+    clustered: dict[str, list[ClusterRun]] = {CLUSTER[archive]: [] for archive in sizes.archive}
     for _ in range(site.rounds):
-        runs.append(measure(contender, site))
-        _print(contender.name, runs[-1])
-        settle()
-    return middle(runs)
-
-
-def _on_cluster(job: LocalCluster, site: Site, name: str) -> ClusterRun:
-    print(f"\n{site.name}")
-    runs = []
-    for _ in range(site.rounds):
-        runs.append(crawl(job, site))
-        _print(name, runs[-1])
-        settle()
-    run = middle(runs)
-    for role, used in run.cpu_ms_per_page.items():
-        print(f"  {role:20}{'':28}{used:>9.3f}", flush=True)
-    return run
+        for contender in alone:
+            ground.clear()
+            runs[contender.name].append(measure(contender, site))
+            _print(contender.name, runs[contender.name][-1])
+        for archive in sorted(sizes.archive, reverse=True):
+            clustered[CLUSTER[archive]].append(crawl(ground.cluster(archive), site))
+            _print(CLUSTER[archive], clustered[CLUSTER[archive]][-1])
+    counted = {name: middle(by) for name, by in clustered.items()}
+    for name, one in counted.items():
+        print(name)
+        for role, used in one.cpu_ms_per_page.items():
+            print(f"  {role:20}{'':28}{used:>9.3f}", flush=True)
+    return {**{name: middle(by) for name, by in runs.items()}, **counted}
 
 
 def _print(name: str, run: Run | ClusterRun) -> None:
