@@ -1,14 +1,12 @@
 """The process of an extractor of an embedded crawl: what it is to do comes through its socket, and so does the log.
 
-Run by children.py as `python -m gregor.pipeline.child DESCRIPTOR`.
+Run by children.py as `python -m gregor.pipeline.child DESCRIPTOR PARENT`.
 """
 
-import ctypes
 import signal
 import socket
 import sys
 from pathlib import Path
-from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -19,8 +17,7 @@ from gregor.pipeline.allocator import be_frugal
 from gregor.pipeline.extracting import Scratch, extractor, placement_of
 from gregor.stage.running import Loop
 from gregor.transport.embedded.remote.session import RemoteSession
-
-_PR_SET_PDEATHSIG: Final = 1
+from gregor.transport.orphan import die_with_parent
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -32,11 +29,11 @@ class Setup(Struct, frozen=True, kw_only=True):
     config: Config
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, parent: int) -> None:
     # Whoever stops a whole service means the process that owns the log: it decides when this one ends.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    _die_with_parent()
+    die_with_parent(parent)
     be_frugal()
     connection = socket.socket(fileno=descriptor)
     setup = msgspec.json.decode(_line(connection), type=Setup)
@@ -53,13 +50,6 @@ def main(descriptor: int) -> None:
         session.fail(told.message, told.remedy, told.exit_code)
 
 
-def _die_with_parent() -> None:
-    """At once, also from a kill -9 of the parent: its successor's child wants the same scratch folder. Elsewhere than on Linux the
-    closed socket ends the process a little later."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def _line(connection: socket.socket) -> bytes:
     line = b""
     while not line.endswith(b"\n"):
@@ -71,4 +61,4 @@ def _line(connection: socket.socket) -> bytes:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(*map(int, sys.argv[1:]))

@@ -1,6 +1,7 @@
 """Extractors of an embedded crawl in processes of their own, watched and started again when they die."""
 
 import logging
+import os
 import signal
 import socket
 import subprocess
@@ -91,7 +92,7 @@ class _Process:
 
     def __init__(self) -> None:
         self.connection, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "gregor.pipeline.child", str(theirs.fileno())]
+        command = [sys.executable, "-m", "gregor.pipeline.child", str(theirs.fileno()), str(os.getpid())]
         with theirs:
             # A session of its own: a terminal's Ctrl-C is for this process alone.
             self._process = subprocess.Popen(

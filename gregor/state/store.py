@@ -123,6 +123,11 @@ class Store:
         """Make everything written so far survive the death of the machine."""
         self._db.flush_wal(True)
 
+    def flush(self) -> None:
+        """Put all memtables into files."""
+        for column in self._columns.values():
+            column.flush()
+
     def property_int(self, family: str, name: str) -> int:
         return self._columns[family].property_int_value(name) or 0
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gregor.stage.contract import NOTHING, Decode, Received, Work
 from gregor.state.packed import Mutation
+from gregor.transport.kafka import restore
 from gregor.transport.port import Assignment, Output, StageSpec
 from gregor.url.fingerprint import fingerprints, server_hash
 from schemas.discovered import Discovered, decode_discovered
@@ -104,4 +105,6 @@ def _found(batch: Sequence[Discovered]) -> Found:
 
 
 if __name__ == "__main__":
+    # Small as well: most restores are then done by processes of their own.
+    restore.APART_BYTES = 64 * 1024  # type: ignore[misc]
     run(Admitter(), most_urls=5_000)

@@ -63,6 +63,10 @@ class KafkaHarness(Harness):
         self._transport = self._start(0)
 
     @property
+    def folder(self) -> Path:
+        return self._folder
+
+    @property
     def names(self) -> Names:
         return self._names
 

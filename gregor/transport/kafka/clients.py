@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -20,6 +20,11 @@ _librdkafka.setLevel(logging.CRITICAL)
 
 LARGEST_MESSAGE: Final = LARGEST_RECORD + 64 * 1024
 """A record's value and the room for its key, facts and framing."""
+
+
+MOST_FETCHED_BYTES: Final = 8 * 1024 * 1024
+"""Of one partition at a time; a larger record comes nevertheless."""
+FETCHED_AHEAD_BYTES: Final = 32 * 1024 * 1024
 
 
 class Clients:
@@ -59,15 +64,19 @@ class Clients:
         """A consumer outside of any group: positions are assigned, nothing is committed."""
         return self._unjoined("reader", isolation)
 
+    def bounded_reader(self, ahead_bytes: int = FETCHED_AHEAD_BYTES) -> Consumer:
+        """A reader of what is there already: it hears soon that it stands at the end. Sooner would only ask a broker more often that hides
+        the rest behind an open transaction. It asks for no more than ``ahead_bytes`` before they are wanted."""
+        ahead = {"max.partition.fetch.bytes": min(ahead_bytes, MOST_FETCHED_BYTES), "fetch.wait.max.ms": 10}
+        return self._unjoined("reader", "read_committed", {**ahead, "queued.max.messages.kbytes": ahead_bytes // 1024})
+
     def onlooker(self, stage: str) -> Consumer:
         """A consumer that may ask for a group's positions and never joins it."""
         return self._unjoined(stage, "read_committed")
 
-    def _unjoined(self, group: str, isolation: str) -> Consumer:
-        return Consumer(
-            {**self._shared, **_FETCHING, "group.id": self.names.group(group), "isolation.level": isolation},
-            logger=_librdkafka,
-        )
+    def _unjoined(self, group: str, isolation: str, settings: Mapping[str, Any] = {}) -> Consumer:
+        joined = {"group.id": self.names.group(group), "isolation.level": isolation}
+        return Consumer({**self._shared, **_FETCHING, **joined, **settings}, logger=_librdkafka)
 
     def producer(self, stage: str, member: str) -> Producer:
         """A transactional producer; its id is the member's, so that a restart aborts its own leftovers at once."""
@@ -143,10 +152,9 @@ _FETCHING: Final[dict[str, Any]] = {
     "auto.offset.reset": "error",
     # The end of a partition tells the position behind transaction markers, which are not records.
     "enable.partition.eof": True,
-    "max.partition.fetch.bytes": 8 * 1024 * 1024,
-    "fetch.max.bytes": 16 * 1024 * 1024,
-    "fetch.message.max.bytes": 8 * 1024 * 1024,
-    "queued.max.messages.kbytes": 32 * 1024,
+    "max.partition.fetch.bytes": MOST_FETCHED_BYTES,
+    "fetch.max.bytes": 2 * MOST_FETCHED_BYTES,
+    "queued.max.messages.kbytes": FETCHED_AHEAD_BYTES // 1024,
     "fetch.wait.max.ms": 100,
 }
 

@@ -1,6 +1,9 @@
 """A partition on its way in: what the group committed, then the changelog replayed slice by slice, then both compared.
 
     LOOKING ──► REPLAYING ──► READY        a stage without state goes from LOOKING to READY
+                 │     ▲
+                 ▼     │                   a long changelog: the store is closed, a process of its own replays into it
+                  APART
 
 The order is the point. committed() of the inputs comes first, from a read_committed client, which waits for a pending transactional
 offset. The changelog's end comes second, from a read_uncommitted client, because an open transaction holds back what a read_committed
@@ -17,32 +20,39 @@ from pathlib import Path
 from typing import Final
 
 import confluent_kafka as ck
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaException
 from msgspec import Struct
 
 from gregor.errors import ForeignState, TransportError
 from gregor.state.options import SharedMemory
 from gregor.state.replay import Identity, Replica, Standing
 from gregor.state.store import StateSpec, Store
+from gregor.transport.kafka.clients import Clients
+from gregor.transport.kafka.crew import Crew, Replaying
 from gregor.transport.kafka.questions import FINAL
+from gregor.transport.kafka.replayer import Task
+from gregor.transport.kafka.slices import begin, read_slice
 from gregor.transport.port import Assignment, Position, Restoring
 
 _log: Final = logging.getLogger("gregor.kafka.restore")
 
-SLICE_RECORDS: Final = 2_000
 LOOK_TIMEOUT_S: Final = 1.0
 RETRY_S: Final = 0.25
+APART_BYTES: Final = 1024 * 1024
+"""Of a changelog that a member replays by itself: what is longer is worth the start of a process."""
 
 
 class Phase(Enum):
     LOOKING = "looking"
     REPLAYING = "replaying"
+    APART = "replaying in a process of its own"
     READY = "ready"
 
 
 class Changelog(Struct, frozen=True, kw_only=True):
     """What a restore needs to know of the state and its log."""
 
+    clients: Clients
     topic: str
     """With the crawl's prefix."""
     spec: StateSpec
@@ -61,7 +71,7 @@ class Arrival:
     """One partition between its assignment and its first batch."""
 
     def __init__(
-        self, partition: int, inputs: Mapping[str, str], changelog: Changelog | None, patience_s: float
+        self, partition: int, inputs: Mapping[str, str], changelog: Changelog | None, patience_s: float, crew: Crew
     ) -> None:
         self.partition = partition
         self.phase = Phase.LOOKING
@@ -74,13 +84,19 @@ class Arrival:
         self._patience_s = patience_s
         self._give_up = float("inf")
         self._not_before = 0.0
+        self._start = 0
         self._first = 0
         self._next = 0
         self._end = 0
         self._restorer: Consumer | None = None
+        self._crew = crew
+        self._apart: Replaying | None = None
+        self._left_bytes: float = APART_BYTES
+        """Of the log that the member replays by itself before somebody else does."""
+        self._queued = False
 
     def advance(self, group: Consumer, reader: Consumer, restorer: Consumer) -> bool:
-        """One slice of work; True once the partition is ready. ``restorer`` serves this arrival alone until it is."""
+        """One slice of work; True once the partition is ready. ``restorer`` serves this arrival alone until it is, or is apart."""
         if time.monotonic() < self._not_before:
             return False
         before = self.phase, self._next
@@ -88,7 +104,10 @@ class Arrival:
             if self._changelog is None:
                 self.phase = Phase.READY
             else:
-                self._begin_replay(self._changelog, reader, restorer)
+                self._begin_replay(self._changelog, reader)
+        elif self.phase is Phase.APART:
+            assert self._changelog is not None
+            self._listen(self._changelog)
         elif self.phase is Phase.REPLAYING and self._replay(restorer):
             self._compare(group)
         if before != (self.phase, self._next) or self._give_up == float("inf"):
@@ -100,6 +119,20 @@ class Arrival:
                 remedy="see whether a transaction hangs (the topic's last stable offset does not move)",
             )
         return self.phase is Phase.READY
+
+    def have_turn(self) -> None:
+        """The restorer serves this one from now on; that it got no further before was not its fault."""
+        self._give_up = float("inf")
+
+    @property
+    def needs_turn(self) -> bool:
+        """Whether it gets no further without the restorer."""
+        return self.phase is Phase.LOOKING or (self.phase is Phase.REPLAYING and self._next < self._end)
+
+    @property
+    def idle(self) -> bool:
+        """Whether others work for it, or it waits for them."""
+        return self.phase is Phase.APART or self._queued or time.monotonic() < self._not_before
 
     @property
     def progress(self) -> Restoring:
@@ -119,6 +152,9 @@ class Arrival:
     def close(self) -> None:
         """Give up the store; the partition belongs to somebody else now."""
         self._stop_restorer()
+        if self._apart is not None:
+            self._apart.close()
+            self._apart = None
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -143,13 +179,14 @@ class Arrival:
             return False
         return True
 
-    def _begin_replay(self, changelog: Changelog, reader: Consumer, restorer: Consumer) -> None:
+    def _begin_replay(self, changelog: Changelog, reader: Consumer) -> None:
         where = ck.TopicPartition(changelog.topic, self.partition)
         try:
             start, self._end = reader.get_watermark_offsets(where, timeout=LOOK_TIMEOUT_S)
         except KafkaException as error:
             self._try_again(error, reader)
             return
+        self._start = start
         self.replica = self._open(changelog)
         if self.replica.standing(start, self._end) is Standing.OUTRUN:
             _log.warning("the log begins after this state, restoring all of it, partition %d", self.partition)
@@ -157,13 +194,9 @@ class Arrival:
             shutil.rmtree(self._folder(changelog))
             self.replica = self._open(changelog)
             self.replica.standing(start, self._end)
-        first = max(start, self.replica.applied)
-        _log.info("restoring partition %d from offset %d to %d", self.partition, first, self._end)
+        self._first = self._next = max(start, self.replica.applied)
+        _log.info("restoring partition %d from offset %d to %d", self.partition, self._first, self._end)
         self.phase = Phase.REPLAYING
-        self._first = self._next = first
-        if first < self._end:
-            restorer.assign([ck.TopicPartition(changelog.topic, self.partition, first)])
-            self._restorer = restorer
 
     def _folder(self, changelog: Changelog) -> Path:
         return partition_folder(changelog.folder, self.partition)
@@ -178,21 +211,70 @@ class Arrival:
 
     def _replay(self, restorer: Consumer) -> bool:
         assert self.replica is not None
-        if self._next < self._end:
-            records: list[tuple[int, bytes | None]] = []
-            # A consume of many waits for all of them or its whole time.
-            for message in restorer.consume(1, 0.05) + restorer.consume(SLICE_RECORDS - 1, 0):
-                error = message.error()
-                if error is None:
-                    records.append((message.offset(), message.value()))
-                    self._next = message.offset() + 1
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    self._next = max(self._next, message.offset())
-                else:
-                    self._try_again(KafkaException(error), restorer)
-            if records or self._next >= self._end:
-                self.replica.replay(records, self._next)
-        return self._next >= self._end
+        assert self._changelog is not None
+        if self._next >= self._end:
+            self._stop_restorer()
+            return True
+        if self._left_bytes <= 0:
+            self._part(self._changelog)
+            return False
+        if self._restorer is None:
+            begin(restorer, self._changelog.topic, self.partition, self._next)
+            self._restorer = restorer
+        taken = read_slice(restorer, self._next)
+        self._left_bytes -= taken.bytes
+        self._next = taken.next
+        if taken.records or self._next >= self._end:
+            self.replica.replay(taken.records, self._next)
+        if taken.error is not None:
+            self._try_again(taken.error, restorer)
+        return False
+
+    def _part(self, changelog: Changelog) -> None:
+        """Leave the rest to a process of its own, as soon as one of them is free."""
+        self._queued = self._crew.full
+        if self._queued:
+            # For other partitions of this member, which move.
+            self._give_up = float("inf")
+            return
+        self.close()
+        self.replica = None
+        self._apart = self._crew.start(
+            Task(
+                names=changelog.clients.names,
+                kafka=changelog.clients.kafka,
+                topic=changelog.topic,
+                folder=self._folder(changelog),
+                spec=changelog.spec,
+                options=changelog.memory.options,
+                identity=changelog.identity(self.partition),
+                start=self._start,
+                end=self._end,
+            )
+        )
+        if self._apart is None:
+            self._come_back(changelog)
+        else:
+            self.phase = Phase.APART
+
+    def _listen(self, changelog: Changelog) -> None:
+        assert self._apart is not None
+        ended = self._apart.ended
+        self._next = self._apart.reached or self._next
+        if ended:
+            done = self._apart.close()
+            self._apart = None
+            if not done:
+                _log.warning("a process died, and the member itself goes on with partition %d", self.partition)
+            self._come_back(changelog)
+
+    def _come_back(self, changelog: Changelog) -> None:
+        """Go on from where the store is now, at the end of the log as a rule."""
+        self.replica = self._open(changelog)
+        self.replica.standing(self._start, self._end)
+        self._next = max(self._start, self.replica.applied)
+        self._left_bytes = float("inf")
+        self.phase = Phase.REPLAYING
 
     def _compare(self, group: Consumer) -> None:
         """The last checkpoint and the group must agree on where to go on."""
@@ -222,7 +304,6 @@ class Arrival:
         self.positions = {
             name: Position(known.get(name, old.offset), old.metadata) for name, old in self.positions.items()
         }
-        self._stop_restorer()
         self.phase = Phase.READY
 
     def _try_again(self, error: KafkaException, client: Consumer) -> None:

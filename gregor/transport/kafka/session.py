@@ -23,9 +23,10 @@ from gregor.errors import Aborted, BrokerUnreachable, TopologyError, TransportEr
 from gregor.transport.kafka.aside import Aside
 from gregor.transport.kafka.broadcast import Broadcast
 from gregor.transport.kafka.clients import Clients
+from gregor.transport.kafka.crew import Crew
 from gregor.transport.kafka.member import MemberFolder
 from gregor.transport.kafka.records import record_of
-from gregor.transport.kafka.restore import Arrival, Changelog
+from gregor.transport.kafka.restore import APART_BYTES, Arrival, Changelog
 from gregor.transport.kafka.transaction import Checkpointer
 from gregor.transport.port import (
     Assigned,
@@ -48,6 +49,7 @@ MOST_REJOINS: Final = 5
 REJOIN_WINDOW_S: Final = 60.0
 REPORT_EVERY_S: Final = 5.0
 CLOSING_S: Final = 5.0
+ARRIVING_S: Final = 0.02
 
 
 class KafkaSession:
@@ -81,7 +83,11 @@ class KafkaSession:
         self._checkpointer = Checkpointer(clients, stage, folder.id)
         self._broadcast = Broadcast(clients, stage.broadcast)
         self._reader = clients.reader("read_uncommitted")
-        self._restorer = clients.reader()
+        # Of a long changelog nobody here wants more than its beginning.
+        self._restorer = clients.bounded_reader(APART_BYTES)
+        self._crew = Crew()
+        self._served: Arrival | None = None
+        """The one arrival that has the restorer."""
         self._broken: KafkaError | None = None
         self._rejoined: list[float] = []
         self._consumer: Consumer = self._join()
@@ -105,7 +111,7 @@ class KafkaSession:
         ready = self._restore_slice()
         if ready:
             return Assigned(self._epoch, ready)
-        messages = self._consume(max_records, max_bytes, min(wait, 0.02) if self._arriving else wait)
+        messages = self._consume(max_records, max_bytes, self._waits(wait))
         # Told once, as a message, and perhaps in the same call as a change of the group.
         self._broken = next((error for one in messages if (error := one.error()) and _is_fatal(error)), self._broken)
         if self._events:
@@ -162,6 +168,7 @@ class KafkaSession:
         self._broadcast.close()
         for one in (*self._arriving.values(), *self._owned.values()):
             one.close()
+        self._crew.dismiss()
         self._close_retired()
         self._folder.close()
 
@@ -259,7 +266,7 @@ class KafkaSession:
     def _arrive(self, partition: int) -> None:
         # An open transaction of the last owner ends within its time-out; a broker may be away for longer.
         patience = max(2 * self._clients.kafka.transaction_timeout_s, self._clients.kafka.give_up_after_s)
-        self._arriving[partition] = Arrival(partition, self._inputs, self._changelog, patience)
+        self._arriving[partition] = Arrival(partition, self._inputs, self._changelog, patience, self._crew)
 
     def _rewind(self) -> None:
         """Everything retained goes back to its last commit."""
@@ -302,12 +309,22 @@ class KafkaSession:
         self._checkpointer.renew()
 
     def _restore_slice(self) -> Mapping[int, Assignment]:
-        """Let one arriving partition go on; one at a time, so that the others of the member go on as well."""
+        """Let the arriving partitions go on: those that have a process of their own, and one of the others, which is the member's own work,
+        so that the partitions that it already has go on as well."""
+        arriving = list(self._arriving.values())
+        if self._served not in arriving or not self._served.needs_turn:
+            self._served = next((one for one in arriving if one.needs_turn), None)
+            if self._served is not None:
+                self._served.have_turn()
+        advancing = [one for one in arriving if one is self._served or not one.needs_turn]
+        ready = [one for one in advancing if one.advance(self._consumer, self._reader, self._restorer)]
+        owned = {arrival.partition: self._own(arrival) for arrival in ready}
         if not self._arriving:
-            return {}
-        partition, arrival = next(iter(self._arriving.items()))
-        if not arrival.advance(self._consumer, self._reader, self._restorer):
-            return {}
+            self._crew.dismiss()
+        return owned
+
+    def _own(self, arrival: Arrival) -> Assignment:
+        partition = arrival.partition
         del self._arriving[partition]
         self._owned[partition] = arrival
         for name, position in arrival.positions.items():
@@ -321,7 +338,13 @@ class KafkaSession:
         self._consumer.resume(self._all_inputs([partition]))
         starts = ", ".join(f"{name} at {at.offset} of {arrival.ends[name]}" for name, at in arrival.positions.items())
         _log.info("partition %d begins: %s", partition, starts)
-        return {partition: arrival.assignment()}
+        return arrival.assignment()
+
+    def _waits(self, wait: float) -> float:
+        """For input, seconds: not at all while there is something to restore, shortly while others do that."""
+        if not self._arriving:
+            return wait
+        return min(wait, ARRIVING_S) if self._served is None or self._served.idle else 0.0
 
     def _consume(self, max_records: int, max_bytes: int, wait: float) -> list[Message]:
         # consume(n, t) waits the whole of t unless n arrive: wait for one, then take what is there.

@@ -84,7 +84,7 @@ class KafkaTransport:
             )
 
     def read(self, topic: str, partition: int, start: int, end: int | None = None) -> Iterator[Record]:
-        reader = self._clients.reader()
+        reader = self._clients.bounded_reader()
         try:
             low, high = self.ends(topic)[partition]
             yield from self._read(reader, topic, partition, max(start, low), high if end is None else min(end, high))
@@ -308,7 +308,14 @@ class KafkaTransport:
         def identity(partition: int) -> Identity:
             return Identity(cluster=cluster, topic=topic_id, crawl=self._clients.names.crawl, partition=partition)
 
-        return Changelog(topic=topic, spec=stage.state, folder=folder, memory=self._memory, identity=identity)
+        return Changelog(
+            clients=self._clients,
+            topic=topic,
+            spec=stage.state,
+            folder=folder,
+            memory=self._memory,
+            identity=identity,
+        )
 
     def _topic_id(self, topic: str) -> str:
         """Another one when the topic was deleted and made again."""

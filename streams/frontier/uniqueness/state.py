@@ -1,9 +1,9 @@
 """The families of uniqueness, as a stage declares them to its transport."""
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
-from gregor.state.store import StateReader, StateSpec, StateWriter
+from gregor.state.store import StateSpec
 from streams.frontier.uniqueness.apply import apply, apply_piece
 from streams.frontier.uniqueness.blocks import RUNS, SEEN, WHOLE, Layout
 
@@ -12,8 +12,4 @@ FAMILIES: Final = (RUNS, SEEN)
 
 def uniqueness_state(layout: Layout) -> StateSpec:
     """A state of known URLs alone."""
-
-    def apply_here(state: StateReader, deltas: Sequence[bytes], writer: StateWriter) -> None:
-        apply(layout, state, deltas, writer)
-
-    return StateSpec(FAMILIES, apply_here, WHOLE, {SEEN: apply_piece})
+    return StateSpec(FAMILIES, partial(apply, layout), WHOLE, {SEEN: apply_piece})

@@ -1,0 +1,152 @@
+"""The processes that replay changelogs for a member, from the member's side.
+
+Replaying is work of the processor, and a member has one thread for everything: with a process for each of several partitions a restore
+takes as long as the machine's processors need together, and the partitions that the member already has go on meanwhile.
+"""
+
+import logging
+import os
+import pickle
+import subprocess
+import sys
+from contextlib import suppress
+from typing import Final
+
+from msgspec.structs import replace
+
+from gregor.config.sections import MIB
+from gregor.transport.kafka.replayer import DONE, Task
+
+_log: Final = logging.getLogger("gregor.kafka.restore")
+
+MOST: Final = 8
+"""Processes of one member: beyond that disks and brokers are slower than processors."""
+LEAST_BUFFER_BYTES: Final = 16 * MIB
+
+
+class Crew:
+    """At most as many at work as the machine has processors."""
+
+    def __init__(self) -> None:
+        self._most = min(MOST, _processors())
+        self._busy: list[Replaying] = []
+        self._idle: list[Worker] = []
+
+    @property
+    def full(self) -> bool:
+        return len(self._busy) >= self._most
+
+    def start(self, task: Task) -> "Replaying | None":
+        """None: no process can do that here, do it yourself."""
+        options = task.options
+        share = replace(
+            options,
+            block_cache_bytes=options.block_cache_bytes // self._most,
+            write_buffer_bytes=max(LEAST_BUFFER_BYTES, options.write_buffer_bytes // self._most),
+        )
+        try:
+            packed = pickle.dumps(replace(task, options=share))
+            worker = self._idle.pop() if self._idle else Worker()
+        except (OSError, pickle.PicklingError, AttributeError) as error:
+            _log.warning("partition %d is replayed without a process of its own: %s", task.identity.partition, error)
+            return None
+        one = Replaying(self, worker)
+        self._busy.append(one)
+        worker.send(packed)
+        return one
+
+    def back(self, one: "Replaying", worker: "Worker | None") -> None:
+        """``worker``: can take the next task."""
+        self._busy.remove(one)
+        if worker is not None:
+            self._idle.append(worker)
+
+    def dismiss(self) -> None:
+        """Those that have nothing to do; the next task starts new ones."""
+        for worker in self._idle:
+            worker.kill()
+        self._idle.clear()
+
+
+class Replaying:
+    """One partition in a process that serves it alone."""
+
+    def __init__(self, crew: Crew, worker: "Worker") -> None:
+        self._crew = crew
+        self._worker = worker
+        self._done = False
+        self.reached: int | None = None
+        """The offset up to which the store has the log; None: nothing was heard yet."""
+
+    @property
+    def pid(self) -> int:
+        return self._worker.pid
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is done, or will never be."""
+        # Before its last words are read.
+        dead = self._worker.dead
+        for line in self._worker.lines():
+            if line == DONE:
+                self._done = True
+            else:
+                self.reached = int(line)
+        return self._done or dead
+
+    def close(self) -> bool:
+        """Whether it was done; the store is nobody's afterwards, in any case."""
+        if self._done:
+            self._crew.back(self, self._worker)
+        else:
+            self._worker.kill()
+            self._crew.back(self, None)
+        return self._done
+
+
+class Worker:
+    """One process."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "gregor.transport.kafka.replayer", str(os.getpid())]
+        path = os.pathsep.join(entry for entry in sys.path if entry)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input, self._output = self._process.stdin, self._process.stdout
+        os.set_blocking(self._output.fileno(), False)
+        self._rest = b""
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def dead(self) -> bool:
+        return self._process.poll() is not None
+
+    def send(self, data: bytes) -> None:
+        # To one that has died: it is found dead.
+        with suppress(BrokenPipeError):
+            self._input.write(data)
+            self._input.flush()
+
+    def lines(self) -> list[str]:
+        """What it has said since it was last asked."""
+        with suppress(BlockingIOError):
+            self._rest += os.read(self._output.fileno(), 65_536)
+        *lines, self._rest = self._rest.split(b"\n")
+        return [line.decode() for line in lines]
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._output.close()
+        with suppress(BrokenPipeError):
+            self._input.close()
+        self._process.wait()
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

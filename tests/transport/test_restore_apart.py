@@ -1,0 +1,212 @@
+"""A long changelog is replayed by processes of their own: the state is the same, and nobody's death harms it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gregor.state.packed import Mutation, pack_delta
+from gregor.transport.kafka import crew, restore
+from gregor.transport.kafka.crew import Replaying
+from gregor.transport.kafka.replayer import Task
+from infra.kafka.cluster import KafkaCluster
+from tests.transport.member import FAMILIES, FRONTIER, Member, settle, until
+from tests.transport.test_kafka import KafkaHarness
+
+COMMITS = 12
+KEYS = 40
+
+Kept = dict[int, dict[bytes, bytes]]
+"""Partition to key to value, of the family ``seen``."""
+
+OWNER = """
+import os, signal, sys
+from pathlib import Path
+from gregor.config import Names
+from gregor.config.sections import Kafka
+from gregor.state.options import SharedMemory
+from gregor.transport.kafka import crew, restore
+from gregor.transport.kafka.transport import KafkaTransport
+from tests.transport.embedded_folder import SMALL
+from tests.transport.member import FRONTIER
+
+restore.APART_BYTES = 0
+crew.MOST = 1
+start = crew.Crew.start
+
+def holds_the_store(pid):
+    try:
+        return any("LOCK" in os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+def held(self, task):
+    one = start(self, task)
+    while when == "at-work" and not one.ended and not holds_the_store(one.pid):
+        continue
+    os.kill(one.pid, signal.SIGSTOP)
+    print(one.pid, flush=True)
+    return one
+
+crew.Crew.start = held
+bootstrap, name, folder, when = sys.argv[1:]
+kafka = Kafka(bootstrap=bootstrap, session_timeout_s=6.0, transaction_timeout_s=10.0)
+session = KafkaTransport(Names(name), kafka, Path(folder), SharedMemory(SMALL)).open(FRONTIER)
+while True:
+    session.poll(1000, 1 << 20, 0.1)
+"""
+"""A member whose process is held still before it has done anything, or at its work, so that the member can be killed meanwhile."""
+
+
+@pytest.fixture
+def harness(tmp_path: Path, kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaHarness]:
+    monkeypatch.setattr(restore, "APART_BYTES", 0)
+    harness = KafkaHarness(tmp_path, kafka)
+    yield harness
+    harness.close()
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Replaying]:
+    """Every process that was started, in order."""
+    found: list[Replaying] = []
+    start = crew.Crew.start
+
+    def noting(self: crew.Crew, task: Task) -> Replaying | None:
+        one = start(self, task)
+        if one is not None:
+            found.append(one)
+        return one
+
+    monkeypatch.setattr(crew.Crew, "start", noting)
+    return found
+
+
+def crawled(harness: KafkaHarness) -> tuple[Member, Kept]:
+    """A member that has committed state, with overwritten and deleted keys, and what it must hold."""
+    member = Member(harness, FRONTIER)
+    settle(member)
+    kept: Kept = {partition: {} for partition in range(harness.partitions)}
+    for number in range(COMMITS):
+        mutations = {}
+        for partition, entries in kept.items():
+            gone = [b"%d" % key for key in range(KEYS) if (key + number) % 7 == 0]
+            new = {b"%d" % key: b"%d-%d-%d" % (partition, key, number) for key in range(KEYS) if (key + number) % 7}
+            for key in gone:
+                entries.pop(key, None)
+            entries.update(new)
+            operations = [(FAMILIES.index("seen"), key, new.get(key)) for key in (*gone, *new)]
+            mutations[partition] = [Mutation(b"server", pack_delta(operations))]
+        member.commit(mutations=mutations)
+    return member, kept
+
+
+def held_by(member: Member) -> Kept:
+    found: Kept = {}
+    for partition, assignment in member.owned.items():
+        assert assignment.state is not None
+        found[partition] = dict(assignment.state.scan("seen"))
+    return found
+
+
+def robbed(harness: KafkaHarness, member: Member) -> None:
+    """Of its disk, after it has ended."""
+    member.session.close()
+    for folder in harness.folder.glob("*/frontier/partition-*"):
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_what_processes_replay_is_what_the_member_held(
+    harness: KafkaHarness, started: list[Replaying], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(crew, "MOST", most)
+    member, kept = crawled(harness)
+    robbed(harness, member)
+    began = len(started)
+    again = Member(harness, FRONTIER)
+    settle(again)
+    assert held_by(again) == kept
+    assert len(started) - began == harness.partitions
+    again.commit()
+
+
+def test_a_restore_goes_on_in_the_member_when_its_process_dies(
+    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    member, kept = crawled(harness)
+    robbed(harness, member)
+    start = crew.Crew.start
+
+    def killed(self: crew.Crew, task: Task) -> Replaying | None:
+        one = start(self, task)
+        assert one is not None
+        os.kill(one.pid, signal.SIGKILL)
+        return one
+
+    monkeypatch.setattr(crew.Crew, "start", killed)
+    again = Member(harness, FRONTIER)
+    settle(again)
+    assert held_by(again) == kept
+    assert "the member itself goes on with partition" in caplog.text
+
+
+def test_a_state_whose_functions_cannot_be_named_is_restored_by_the_member(
+    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    member, kept = crawled(harness)
+    robbed(harness, member)
+
+    def unnamed(task: object) -> bytes:
+        raise AttributeError("Can't pickle local object")
+
+    monkeypatch.setattr("gregor.transport.kafka.crew.pickle.dumps", unnamed)
+    again = Member(harness, FRONTIER)
+    settle(again)
+    assert held_by(again) == kept
+    assert "is replayed without a process of its own" in caplog.text
+
+
+def test_a_member_that_leaves_in_the_middle_of_a_restore_leaves_no_process_behind(
+    harness: KafkaHarness, started: list[Replaying]
+) -> None:
+    member, kept = crawled(harness)
+    robbed(harness, member)
+    leaving = Member(harness, FRONTIER)
+    began = len(started)
+    until(lambda: len(started) > began, [leaving])
+    os.kill(started[-1].pid, signal.SIGSTOP)
+    leaving.session.close()
+    assert not any(Path(f"/proc/{one.pid}").exists() for one in started)
+    again = Member(harness, FRONTIER)
+    settle(again)
+    assert held_by(again) == kept
+
+
+@pytest.mark.parametrize("when", ["starting", "at-work"])
+def test_a_process_dies_with_a_member_that_is_killed_and_the_next_one_restores_all(
+    harness: KafkaHarness, kafka: KafkaCluster, when: str
+) -> None:
+    member, kept = crawled(harness)
+    robbed(harness, member)
+    folder = harness.folder / "0"
+    command = [sys.executable, "-c", OWNER, kafka.bootstrap, harness.names.crawl, str(folder), when]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        pid = int(owner.stdout.readline())
+        owner.kill()
+    if when == "starting":
+        os.kill(pid, signal.SIGCONT)
+    give_up = time.monotonic() + 30
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < give_up, "it outlives its member"
+        time.sleep(0.01)
+    again = Member(harness, FRONTIER)
+    settle(again)
+    assert held_by(again) == kept
