@@ -116,10 +116,18 @@ def held_by(member: Member) -> Kept:
 
 
 def robbed(harness: KafkaHarness, member: Member) -> None:
-    """Of its disk, after it has ended."""
+    """The member ends, and its disk is lost."""
     member.session.close()
     for folder in harness.folder.glob("*/frontier/partition-*"):
         shutil.rmtree(folder)
+
+
+def back(harness: KafkaHarness, member: Member) -> Member:
+    """The same member with a new session, at once: another one would wait for this one's session time-out."""
+    member.session = harness.reopen(member.session)
+    member.owned.clear()
+    member.positions.clear()
+    return member
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -130,7 +138,7 @@ def test_what_processes_replay_is_what_the_member_held(
     member, kept = crawled(harness)
     robbed(harness, member)
     began = len(started)
-    again = Member(harness, FRONTIER)
+    again = back(harness, member)
     settle(again)
     assert held_by(again) == kept
     assert len(started) - began == harness.partitions
@@ -151,7 +159,7 @@ def test_a_restore_goes_on_in_the_member_when_its_process_dies(
         return one
 
     monkeypatch.setattr(crew.Crew, "start", killed)
-    again = Member(harness, FRONTIER)
+    again = back(harness, member)
     settle(again)
     assert held_by(again) == kept
     assert "the member itself goes on with partition" in caplog.text
@@ -167,7 +175,7 @@ def test_a_state_whose_functions_cannot_be_named_is_restored_by_the_member(
         raise AttributeError("Can't pickle local object")
 
     monkeypatch.setattr("gregor.transport.kafka.crew.pickle.dumps", unnamed)
-    again = Member(harness, FRONTIER)
+    again = back(harness, member)
     settle(again)
     assert held_by(again) == kept
     assert "is replayed without a process of its own" in caplog.text
@@ -178,13 +186,13 @@ def test_a_member_that_leaves_in_the_middle_of_a_restore_leaves_no_process_behin
 ) -> None:
     member, kept = crawled(harness)
     robbed(harness, member)
-    leaving = Member(harness, FRONTIER)
+    leaving = back(harness, member)
     began = len(started)
     until(lambda: len(started) > began, [leaving])
     os.kill(started[-1].pid, signal.SIGSTOP)
     leaving.session.close()
     assert not any(Path(f"/proc/{one.pid}").exists() for one in started)
-    again = Member(harness, FRONTIER)
+    again = back(harness, member)
     settle(again)
     assert held_by(again) == kept
 
@@ -207,6 +215,6 @@ def test_a_process_dies_with_a_member_that_is_killed_and_the_next_one_restores_a
     while Path(f"/proc/{pid}").exists():
         assert time.monotonic() < give_up, "it outlives its member"
         time.sleep(0.01)
-    again = Member(harness, FRONTIER)
+    again = back(harness, member)
     settle(again)
     assert held_by(again) == kept
