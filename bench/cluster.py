@@ -30,14 +30,13 @@ from bench.fetching.nginx import nginx
 from bench.report import finish, machine, options
 from gregor.pipeline.local.cluster import LocalCluster
 
-WARM_UP_PAGES: Final = 500
-WHOLE_FRONTIER: Final = 20_000_000
-
 
 class Sizes(Struct, frozen=True):
     """How much of everything."""
 
     pages: int
+    warm_up_pages: int
+    """That a new broker carries before it counts: it compiles its code meanwhile, as one that runs for days has done long ago."""
     scrapy_pages: int
     """After which Scrapy is stopped, whose rate does not depend on the size of a site; 0: it crawls all of it."""
     links: int
@@ -46,8 +45,12 @@ class Sizes(Struct, frozen=True):
     """Without an archiver, and with one."""
 
 
-QUICK: Final = Sizes(pages=2_000, scrapy_pages=150, links=20, restored_urls=300_000, archive=(False,))
-WHOLE: Final = Sizes(pages=10_000, scrapy_pages=0, links=100, restored_urls=WHOLE_FRONTIER, archive=(False, True))
+QUICK: Final = Sizes(
+    pages=2_000, warm_up_pages=500, scrapy_pages=150, links=20, restored_urls=300_000, archive=(False,)
+)
+WHOLE: Final = Sizes(
+    pages=10_000, warm_up_pages=3_000, scrapy_pages=0, links=100, restored_urls=20_000_000, archive=(False, True)
+)
 CLUSTER: Final = {False: "cluster", True: "cluster+archive"}
 EMBEDDED: Final = {False: "gregor", True: "gregor+archive"}
 
@@ -66,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sites = [generated(folder / "generated", sizes.pages)]
         if not asked.quick:
             sites.append(documentation("python"))
-        ground = Ground(generated(folder / "warm-up", WARM_UP_PAGES), folder, standing)
+        ground = Ground(generated(folder / "warm-up", sizes.warm_up_pages), folder, standing)
         runs = {site.name: _in_turn(site, sizes, ground) for site in sites}
         job = ground.cluster(archive=False)
         late = _latency(job, sizes.links)
@@ -181,7 +184,7 @@ def _late(taken: Sequence[float]) -> dict[str, Any]:
 
 
 def restore_figures(one: Restored) -> dict[str, Any]:
-    figures: dict[str, Any] = {
+    return {
         "restore_s": one.seconds,
         "restore_urls": one.urls,
         "restore_urls_per_s": one.urls_per_s,
@@ -189,9 +192,6 @@ def restore_figures(one: Restored) -> dict[str, Any]:
         "restore_broker_cpu_s": one.broker_cpu_s,
         "restore_changelog_mb": one.changelog_mb,
     }
-    if one.urls != WHOLE_FRONTIER:
-        figures["restore_s_scaled_to_20m_urls"] = round(one.seconds * WHOLE_FRONTIER / one.urls, 1)
-    return figures
 
 
 if __name__ == "__main__":

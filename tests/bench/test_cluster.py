@@ -7,10 +7,9 @@ from threading import Event, Thread
 
 import pytest
 
-from bench.cluster import figures_of, restore_figures
+from bench.cluster import figures_of
 from bench.clustered import latency, restore
 from bench.clustered.crawl import ClusterRun
-from bench.clustered.restore import Restored
 from bench.crawling.contenders import Run
 from gregor.config import Config, load
 from gregor.pipeline.extracting import placement_of
@@ -92,12 +91,6 @@ def test_a_cluster_stands_beside_the_embedded_crawl_that_does_the_same() -> None
     assert figures["ratios"]["small"] == {"cluster": {"ratio_scrapy": 9.0, "ratio_embedded": 0.45}}
 
 
-def test_a_scaled_figure_is_never_called_a_measured_one() -> None:
-    small = restore_figures(_restored(1_000_000))
-    assert (small["restore_s"], small["restore_s_scaled_to_20m_urls"]) == (2.0, 40.0)
-    assert "restore_s_scaled_to_20m_urls" not in restore_figures(_restored(20_000_000))
-
-
 def _cluster(pages_per_s: float) -> ClusterRun:
     return ClusterRun(
         pages=100,
@@ -111,7 +104,3 @@ def _cluster(pages_per_s: float) -> ClusterRun:
 
 def _alone(pages_per_s: float) -> Run:
     return Run(pages=100, pages_per_s=pages_per_s, links_per_s=1, cpu_ms_per_page=1.0, rss_mb=1.0, requests_per_url=1.0)
-
-
-def _restored(urls: int) -> Restored:
-    return Restored(urls=urls, seconds=2.0, cpu_s=1.0, broker_cpu_s=1.0, changelog_mb=1.0)
