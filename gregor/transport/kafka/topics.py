@@ -251,7 +251,7 @@ def _wait_until_listed(admin: AdminClient, topics: Sequence[str]) -> None:
 def read_layout(clients: Clients) -> Layout | None:
     """{N, P} as recorded in ``control``; None: it is not."""
     topic = clients.names.topic("control")
-    reader = clients.reader()
+    reader = clients.bounded_reader()
     found: Layout | None = None
     try:
         reader.assign([ck.TopicPartition(topic, 0, ck.OFFSET_BEGINNING)])

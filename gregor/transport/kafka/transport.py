@@ -134,7 +134,7 @@ class KafkaTransport:
 
     def _asker(self, stage: str = "") -> ck.Consumer:
         if stage not in self._askers:
-            self._askers[stage] = self._clients.onlooker(stage) if stage else self._clients.reader()
+            self._askers[stage] = self._clients.onlooker(stage) if stage else self._clients.bounded_reader()
         return self._askers[stage]
 
     def ends(self, topic: str) -> Mapping[int, tuple[int, int]]:
