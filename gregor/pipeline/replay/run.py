@@ -163,12 +163,13 @@ class _Partition:
             loop.checkpoint()
 
     def _check(self, step: Slice, stage: RepeatedFrontier) -> None:
-        """At a checkpoint of the crawl: whether it had decided the same until then."""
+        """At a checkpoint of the crawl: whether it had decided the same until then. Its counters are those of the whole crawl, so that a
+        replay which lacks what came before cannot have the same ones."""
         checkpoint = step.checkpoint
         if checkpoint is None:
             return
         self._versions.add(checkpoint.config_version)
-        if self._asked.other:
+        if self._asked.other or not (self._plan.knows_all and self._plan.results_all):
             return
         self._checkpoints += 1
         then = decisions(checkpoint.counters, dropped=False)

@@ -199,3 +199,15 @@ def test_from_a_checkpoint_on_and_up_to_a_point_it_is_the_same_too(crawl: Record
     short = replayed(log, config())
     assert (short.verdict, short.exact) == ("same", 0)
     assert 0 < short.checkpoints < last.sequence, "the checkpoints that are left were compared"
+
+
+def test_from_a_point_that_the_changelog_does_not_reach_back_to_nothing_is_judged(crawl: RecordedCrawl) -> None:
+    log = crawl.log.copy()
+    last = log.last_checkpoint("frontier", 0)
+    assert last is not None
+    log.trim(CHANGELOG, last.restorable_from)
+    fetched = log.topics["fetched"]
+    found = replayed(log, config(), since={TopicPartition("fetched", 0): fetched[len(fetched) // 3].offset})
+    assert any("the replay began with an empty one" in note for note in found.notes)
+    assert {one.judged for one in found.differences} == {False}
+    assert (found.verdict, found.checkpoints, found.disagreeing) == ("partial", 0, 0)
