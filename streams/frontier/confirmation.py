@@ -137,6 +137,8 @@ def _go_on(books: Books, live: LiveServer, entry: Entry, fate: Fate, now_ms: int
     place, value = entry
     if fate is Fate.LATER:
         _retry_later(books, live, entry, now_ms)
+    elif fate is Fate.BEHIND:
+        _retry_later(books, live, entry, max(now_ms, live.record.next_ms))
     elif fate is Fate.AGAIN:
         books.enqueue(live, place, with_attempts(value, attempts_of(value) + 1), now_ms)
         books.count("retried")
@@ -145,10 +147,10 @@ def _go_on(books: Books, live: LiveServer, entry: Entry, fate: Fate, now_ms: int
         books.count("returned")
 
 
-def _retry_later(books: Books, live: LiveServer, entry: Entry, now_ms: int) -> None:
+def _retry_later(books: Books, live: LiveServer, entry: Entry, after_ms: int) -> None:
     place, value = entry
     attempts = attempts_of(value) + 1
-    due = now_ms + retries.wait_ms(books.config.retry, attempts, place)
+    due = after_ms + retries.wait_ms(books.config.retry, attempts, place)
     books.later.put(live, due, Waiting(RETRY, live.name, place, with_attempts(value, attempts)))
     books.count("retrying")
     books.count("retried")

@@ -3,8 +3,10 @@
 outcome                              of the URL                          of the server
 ok, not-modified, redirect,          confirmed                           it answers
   client-error, type-refused
-rate-limited, status 503             queued again, three times as often  waits: Retry-After, or longer and longer
-                                       as others, 255 times at the most
+rate-limited, status 503             queued again, from the second time  waits: Retry-After, or longer and longer
+                                       on behind what else its server has;
+                                       three times as often as others, 255
+                                       times at the most
 dns, connect, tls                    queued again                        waits longer and longer, then given up
 timeout, disconnected, protocol,     later                               the same, if nothing in the order was answered
   server-error, internal
@@ -37,6 +39,8 @@ class Fate(Enum):
     """Into the queue, with one attempt more; its server is what waits."""
     LATER = "later"
     """Waits for its next attempt."""
+    BEHIND = "behind"
+    """Waits for its next attempt until others of its server have had their turn: it may be the URL alone that is never answered."""
     FAILED = "failed"
 
 
@@ -56,7 +60,9 @@ def fate_of(settings: Retry, result: FetchResult | None, attempts: int) -> Fate:
         return Fate.RETURNED
     if is_rate_limited(result):
         most = min(settings.attempts * MORE_FOR_THE_SERVER, MOST_ATTEMPTS)
-        return Fate.AGAIN if attempts < most else Fate.FAILED
+        if attempts >= most:
+            return Fate.FAILED
+        return Fate.BEHIND if attempts else Fate.AGAIN
     if result.outcome in _CONFIRMED:
         return Fate.CONFIRMED
     if result.outcome in _UNREACHED:

@@ -332,7 +332,12 @@ class Model:
         elif result.outcome in ("rate-limited", "dns", "connect", "tls"):
             if url.attempts < (most * 3 if result.outcome == "rate-limited" else most):
                 url.attempts += 1
-                self._requeue([url], url.key[0], now)
+                if result.outcome == "rate-limited" and url.attempts > 1:
+                    after = max(now, self.books.servers[url.key[0]].next)
+                    url.life, url.put = "retrying", True
+                    url.due = after + wait_ms(self.config.retry, url.attempts, url.place)
+                else:
+                    self._requeue([url], url.key[0], now)
             else:
                 self._fail(url)
         elif result.outcome in ("timeout", "disconnected", "server-error"):

@@ -9,7 +9,7 @@ from schemas.fetched import Outcome
 from schemas.verdicts import decode_verdict
 from streams.frontier.retries import wait_ms
 from streams.frontier.uniqueness.facts import Facts, UrlState
-from tests.streams.frontier.rig import T0, Rig, answer, configure, links, paths_of
+from tests.streams.frontier.rig import T0, Rig, answer, answer_with, configure, links, paths_of, result_of
 
 HOUR = 3_600_000
 
@@ -87,6 +87,28 @@ def test_a_503_without_retry_after_belongs_to_the_server_too() -> None:
         assert rig.frontier.release(T0 + 40_000) == []
 
 
+def test_a_url_that_always_gets_a_503_does_not_keep_the_others_of_its_server_from_being_fetched() -> None:
+    with Rig() as rig:
+        rig.frontier.discover([links("a.example", *(f"/{n}" for n in range(40)))], T0)
+        now, bad, within = T0, "", 0
+        while (due := rig.frontier.next_due_ms()) is not None:
+            now = max(now, due)
+            for order in rig.frontier.release(now):
+                paths = paths_of(order)
+                bad = bad or paths[0]
+                at = paths.index(bad) if bad in paths else len(paths)
+                results = [result_of(order, number, "ok") for number in range(at)]
+                if bad in paths:
+                    results.append(result_of(order, at, "server-error", status=503))
+                results += [result_of(order, number, "cancelled") for number in range(at + 1, len(paths))]
+                rig.frontier.confirm(answer_with(order, tuple(results)), now)
+            rig.commit()
+            if now <= T0 + HOUR // 4:
+                within = rig.counters.get("confirmed", 0)
+        assert within == 39, "in a quarter of an hour, before it is given up"
+        assert (rig.counters["confirmed"], rig.counters["failed_server-error"]) == (39, 1)
+
+
 @pytest.mark.parametrize(("attempts", "requests"), [(2, 7), (84, 253), (85, 256), (100, 256)])
 def test_a_server_that_has_always_had_enough_is_asked_a_limited_number_of_times(attempts: int, requests: int) -> None:
     with Rig(configure(retry={"attempts": attempts})) as rig:
@@ -96,6 +118,7 @@ def test_a_server_that_has_always_had_enough_is_asked_a_limited_number_of_times(
             now = max(now, due)
             (order,) = rig.frontier.release(now)
             rig.frontier.confirm(answer(order, "rate-limited"), now)
+            rig.commit()
             asked += 1
         assert asked == requests
         assert rig.counters["failed_rate-limited"] == 1
