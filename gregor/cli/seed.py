@@ -14,6 +14,7 @@ from gregor.pipeline.operate.remembered import remember
 from gregor.pipeline.seeds import parse_seeds, write_seeds
 from gregor.pipeline.worker import kafka_transport
 from gregor.url.rules import rules_of
+from workers.fetcher.contact import require_contact
 
 
 @click.command(short_help="Give a crawl URLs to begin with.")
@@ -37,6 +38,7 @@ def seed(settings: Settings, urls: tuple[str, ...], seed_file: str | None, boots
     given = seeds_of(urls, seed_file) or config.crawl.seeds
     if not given:
         raise UsageError("expected at least one seed, found none; give a URL, --seeds FILE, or set crawl.seeds")
+    require_contact(config, given)
     parsed = parse_seeds(given, rules_of(config.url))
     transport = kafka_transport(config, Path(config.state.folder))
     try:
@@ -46,4 +48,7 @@ def seed(settings: Settings, urls: tuple[str, ...], seed_file: str | None, boots
     finally:
         transport.close()
     servers = len({url.server for url in parsed})
-    click.echo(f"{len(parsed):,} seeds on {servers:,} servers were given to crawl {config.crawl.name}")
+    click.echo(
+        f"{len(parsed):,} {'seed' if len(parsed) == 1 else 'seeds'} on {servers:,} {'server' if servers == 1 else 'servers'} given to "
+        f"crawl {config.crawl.name}"
+    )

@@ -12,7 +12,7 @@ from gregor.cli.cluster import DEMO_OUTPUT, remove_last_demo
 from gregor.cli.crawl_options import DEMO_NAME
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
-from gregor.errors import EXIT_INTERRUPTED, FolderInUse
+from gregor.errors import EXIT_INTERRUPTED, EXIT_USAGE, FolderInUse
 from gregor.metrics.probe import answer
 from gregor.pipeline.local.hold import held
 from infra.kafka.cluster import KafkaCluster
@@ -128,6 +128,8 @@ def test_seeds_are_taken_up_once_and_stop_lets_every_worker_leave(
             assert cli.run(["--config", str(tmp_path / "gregor.toml"), "seed", new, server.site.url(1, "/")]) == 0
         assert "2 seeds on 2 servers" in capsys.readouterr().out
         until(lambda: job.done() and new in server.requested(), "the new seed is fetched")
+        assert cli.run(["--config", str(tmp_path / "gregor.toml"), "seed", "https://www.example.com/"]) == EXIT_USAGE
+        assert "crawl.contact: found none" in capsys.readouterr().err, "its owner could not learn who is crawling"
         assert set(server.requested().values()) == {1}, "none of them twice"
         assert cli.run(["--config", str(tmp_path / "gregor.toml"), "stop", "--wait", "0"]) == 0
         for role, worker in job.workers.items():
