@@ -160,8 +160,10 @@ def _run(config: Config, output: Path, chosen: dict[str, Any], after_stop: str) 
                 job.stop_workers()
             watching.end()
             summary = write_outputs(job, job.config, output)
+            if not done and not stop.is_set():
+                job.let_go()
     tell(summary, job, job.config, output, as_json)
-    if stop.is_set() and not keep:
+    if not done and not keep:
         click.echo(f"Stopped. {after_stop}; all of it is in {output}.", err=True)
         sys.exit(EXIT_INTERRUPTED)
 

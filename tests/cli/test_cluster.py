@@ -115,6 +115,24 @@ def test_a_cluster_that_was_interrupted_ends_in_order_and_goes_on_where_it_stopp
         assert json.loads((output / "summary.json").read_text())["state"] == "done"
 
 
+def test_a_cluster_that_is_told_to_stop_from_elsewhere_shows_that_all_left_and_is_not_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "cluster"
+    with serve(DemoSite(hosts=2, pages_per_host=40), latency_s=0.2) as server:
+        config = write_config(tmp_path / "gregor.toml", server)
+        with running("-m", "gregor", "--config", config, "cluster", "--output", output, "--archivers", "0") as job:
+            until(lambda: len(server.log) > 5, "the crawl is in its middle", workers=[job])
+            assert cli.run(["--config", str(output / "gregor.toml"), "stop"]) == 0
+            assert "all of them have left" in capsys.readouterr().out
+            code, printed = job.wait()
+        assert set(server.requested()) < server.site.urls(), "it was stopped in its middle"
+    assert code == EXIT_INTERRUPTED, printed
+    assert "The same command goes on where it stopped" in printed
+    assert cli.run(["status", str(output)]) == EXIT_USAGE
+    assert f"gregor --config {output / 'gregor.toml'}" in capsys.readouterr().err
+
+
 def test_seeds_are_taken_up_once_and_stop_lets_every_worker_leave(
     tmp_path: Path, kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,6 +54,8 @@ LOGS: Final = "logs"
 METRICS: Final = "metrics.json"
 STOP_PATIENCE_S: Final = 60.0
 ANSWER_PATIENCE_S: Final = 10.0
+SEEN_WITHIN_S: Final = 2.0
+"""In which `gregor stop` looks again."""
 JVM: Final = (
     "-Xms128m",
     "-Xmx512m",
@@ -233,6 +235,17 @@ class LocalCluster:
         while time.monotonic() < give_up and ((now := self.look()) is None or now.lag.get("frontier", 0)):
             self.tend()
         self.stop_workers()
+
+    def let_go(self) -> None:
+        """After a `gregor stop` from elsewhere: the brokers stay until it has seen that all workers left. A member keeps its place in its
+        group for the session time-out."""
+        give_up = time.monotonic() + self.config.kafka.session_timeout_s + SEEN_WITHIN_S
+        try:
+            while time.monotonic() < give_up and any(self.transport.members(spec.name) for spec in self._specs):
+                time.sleep(0.5)
+        except (TransportError, BrokerUnreachable):
+            return
+        time.sleep(SEEN_WITHIN_S)
 
     def close(self) -> None:
         """End everything that still runs."""

@@ -24,6 +24,8 @@ from gregor.transport.port import LogReader
 
 LOG: Final = "state"
 """Name of the log's folder within the folder that a crawl writes its results to."""
+CLUSTER_CONFIG: Final = "gregor.toml"
+"""What `gregor cluster` writes into its folder, beside that of its brokers."""
 PATIENCE_S: Final = 5.0
 """For a running crawl to take in a command; it looks several times a second."""
 _SMALL: Final = StoreOptions(block_cache_bytes=32 * 1024 * 1024, write_buffer_bytes=16 * 1024 * 1024)
@@ -38,6 +40,11 @@ def log_folder(folder: Path) -> Path:
                     f"expected a folder that this user may read and write, found {place}", remedy="run as who crawls"
                 )
             return place
+    if (folder / CLUSTER_CONFIG).is_file() and (folder / "kafka").is_dir():
+        raise UsageError(
+            f"expected the folder of a crawl on this machine, found that of a cluster: {folder}",
+            remedy=f"while `gregor cluster` runs, it is reached by `gregor --config {folder / CLUSTER_CONFIG}` and no folder",
+        )
     found = "no crawl in it" if folder.is_dir() else "no such folder"
     raise UsageError(
         f"expected the folder of a crawl, found {found}: {folder}",
