@@ -76,7 +76,8 @@ def _line(letter: Letter) -> str:
     facts = letter.facts
     back = " (put back)" if letter.put_back else ""
     where = f"{facts.topic}[{facts.partition}] offset {facts.offset}"
-    return f"{letter.number}  {moment(facts.found_ms)}  {where}, {facts.size:,} bytes, by {facts.stage}: {facts.reason}{back}"
+    size = "no value" if facts.size < 0 else f"{facts.size:,} bytes"
+    return f"{letter.number}  {moment(facts.found_ms)}  {where}, {size}, by {facts.stage}: {facts.reason}{back}"
 
 
 @dead_letters.command(short_help="Show one letter with its value.")

@@ -94,7 +94,7 @@ def tell(story: Story) -> Iterator[str]:
     yield "logged"
     yield from map("  {}".format, _logged(story.logged))
     if story.state is not None:
-        yield from map("  {}".format, _state(story.state))
+        yield from map("  {}".format, _state(story.state, story.now_ms))
     elif story.canonical:
         yield f"  {_line('state', f'told from the topics alone: partition {story.partition} is not in --state or state.folder')}"
     if story.paused:
@@ -125,8 +125,11 @@ def _logged(logged: Logged) -> Iterator[str]:
     if found.first is None:
         yield _line("found", "not in the records that are left" if logged.gaps else "never")
     else:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in found.kinds.items())
-        yield _line("found", f"{_times(found.times)} in {found.records:,} records ({kinds})")
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.kinds.items())
+        records = sum(found.kinds.values())
+        yield _line(
+            "found", f"{_times(found.times)} in {records:,} {'record' if records == 1 else 'records'} ({kinds})"
+        )
         yield _line("first", _found(found.first))
         if found.last is not None and found.last.offset != found.first.offset:
             yield _line("last", _found(found.last))
@@ -202,7 +205,7 @@ def _response(response: Response) -> str:
     return "not found: pages is trimmed here, and no archive at hand has it"
 
 
-def _state(state: Standing) -> Iterator[str]:
+def _state(state: Standing, now_ms: int) -> Iterator[str]:
     known = f", depth {state.depth}, priority {state.priority}" if state.life != "unknown" else ""
     yield _line("state", f"{state.life}{known}")
     if state.visited_ms:
@@ -214,7 +217,7 @@ def _state(state: Standing) -> Iterator[str]:
         "its server",
         f"{state.admitted:,} URLs admitted, {state.queued:,} queued, {state.in_flight} orders out; robots.txt: {robots}",
     )
-    if state.server_next_ms:
+    if state.server_next_ms > now_ms or state.failures:
         vain = f", after {_times(state.failures)} in vain" if state.failures else ""
         yield _line("its server", f"is not asked before {moment(state.server_next_ms)}{vain}")
     if state.dead_until_ms:

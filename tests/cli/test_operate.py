@@ -140,6 +140,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_dead_letters_are_listed_shown_and_put_back_once(gregor: Commands, folder: Path) -> None:
     listed = gregor("dead-letters", "--folder", folder)
+    assert ", no value, by x: b" in listed
     assert [line.split()[0] for line in listed.splitlines()] == ["0", "1"]
     assert "discovered[1] offset 5, 1 bytes, by frontier: why not" in listed
     shown = gregor("dead-letters", "show", "0", "--folder", folder)

@@ -202,7 +202,7 @@ class ExtractorStage:
         # Also the page behind the redirect tells, in case that another process saw the redirect a moment ago.
         for server in (facts.server, self._linker.redirect_server(facts, reading)):
             if server and not self._linker.scope.holds(server):
-                _log.info("a seed was redirected to %s, which belongs to the scope from now on", server)
+                _log.info("%s belongs to the scope from now on: a seed is there, or was redirected there", server)
                 self._linker.rescope(self._linker.scope.with_server(server))
                 record = SeedScope(server=server, seed=facts.seed, url=facts.url, since_ms=now_ms)
                 yield Output("control", 0, f"scope:{server}".encode(), encode(record))
