@@ -63,7 +63,7 @@ class Survey:
             try:
                 self._shown = self._look(admin)
             except (KafkaException, TimeoutError) as error:
-                _log.info("the brokers did not answer about lag: %s", error or "not in time")
+                _log.info("the brokers did not answer about lag: %s", str(error) or "not in time")
                 # Nothing is told of lag that nobody knows; only since when nobody does.
                 self._shown = {metric: self._shown[metric] for metric in (ANSWERED,) if metric in self._shown}
             self._ending.wait(self._every_s)
