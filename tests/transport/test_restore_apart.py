@@ -13,6 +13,7 @@ import pytest
 
 from gregor.state.packed import Mutation, pack_delta
 from gregor.transport.kafka import crew, restore
+from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.crew import Replaying
 from gregor.transport.kafka.replayer import Task
 from infra.kafka.cluster import KafkaCluster
@@ -216,5 +217,23 @@ def test_a_process_dies_with_a_member_that_is_killed_and_the_next_one_restores_a
         assert time.monotonic() < give_up, "it outlives its member"
         time.sleep(0.01)
     again = back(harness, member)
+    settle(again)
+    assert held_by(again) == kept
+
+
+def test_a_marker_that_was_written_behind_the_end_meanwhile_is_no_foreign_state(
+    harness: KafkaHarness, started: list[Replaying]
+) -> None:
+    member, kept = crawled(harness)
+    robbed(harness, member)
+    zombie = Clients(harness.names, harness.settings).producer("frontier", "zombie")
+    zombie.init_transactions(10)
+    zombie.begin_transaction()
+    for partition in range(harness.partitions):
+        zombie.produce(harness.names.topic("frontier-changelog"), b"never committed", b"server", partition)
+    zombie.flush(10)
+    again = back(harness, member)
+    until(lambda: started, [again])
+    zombie.abort_transaction(10)
     settle(again)
     assert held_by(again) == kept

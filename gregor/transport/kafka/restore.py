@@ -271,7 +271,8 @@ class Arrival:
     def _come_back(self, changelog: Changelog) -> None:
         """Go on from where the store is now, at the end of the log as a rule."""
         self.replica = self._open(changelog)
-        self.replica.standing(self._start, self._end)
+        # What was written since is passed as well: the marker of a transaction that was open then, above all.
+        self.replica.standing(self._start, max(self._end, self.replica.applied))
         self._next = max(self._start, self.replica.applied)
         self._left_bytes = float("inf")
         self.phase = Phase.REPLAYING
