@@ -237,3 +237,27 @@ def test_a_marker_that_was_written_behind_the_end_meanwhile_is_no_foreign_state(
     zombie.abort_transaction(10)
     settle(again)
     assert held_by(again) == kept
+
+
+def test_one_whose_process_died_has_the_restorer_to_itself_when_its_turn_comes(
+    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    member, kept = crawled(harness)
+    robbed(harness, member)
+    start = crew.Crew.start
+    first: list[Replaying] = []
+
+    def only_one_and_that_dies(self: crew.Crew, task: Task) -> Replaying | None:
+        if first:
+            return None
+        one = start(self, task)
+        assert one is not None
+        first.append(one)
+        os.kill(one.pid, signal.SIGKILL)
+        return one
+
+    monkeypatch.setattr(crew.Crew, "start", only_one_and_that_dies)
+    again = back(harness, member)
+    settle(again)
+    assert held_by(again) == kept
+    assert "the member itself goes on with partition" in caplog.text

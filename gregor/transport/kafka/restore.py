@@ -213,7 +213,6 @@ class Arrival:
         assert self.replica is not None
         assert self._changelog is not None
         if self._next >= self._end:
-            self._stop_restorer()
             return True
         if self._left_bytes <= 0:
             self._part(self._changelog)
@@ -226,6 +225,9 @@ class Arrival:
         self._next = taken.next
         if taken.records or self._next >= self._end:
             self.replica.replay(taken.records, self._next)
+        if self._next >= self._end:
+            # At once: the next time the restorer may already serve another one.
+            self._stop_restorer()
         if taken.error is not None:
             self._try_again(taken.error, restorer)
         return False
