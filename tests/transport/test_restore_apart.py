@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from gregor.state.packed import Mutation, pack_delta
-from gregor.transport.kafka import crew, restore
+from gregor.transport.kafka import crew, restore, slices
 from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.crew import Replaying
 from gregor.transport.kafka.replayer import Task
+from gregor.transport.kafka.session import KafkaSession
 from infra.kafka.cluster import KafkaCluster
 from tests.transport.member import FAMILIES, FRONTIER, Member, settle, until
 from tests.transport.test_kafka import KafkaHarness
@@ -261,3 +262,22 @@ def test_one_whose_process_died_has_the_restorer_to_itself_when_its_turn_comes(
     settle(again)
     assert held_by(again) == kept
     assert "the member itself goes on with partition" in caplog.text
+
+
+def test_a_member_leaves_in_the_middle_of_a_replay_of_its_own_although_its_consumer_does_not_close(
+    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member, kept = crawled(harness)
+    robbed(harness, member)
+    monkeypatch.setattr(restore, "APART_BYTES", 1024 * 1024)
+    monkeypatch.setattr(slices, "SLICE_RECORDS", 1)
+    leaving = back(harness, member)
+    session = leaving.session
+    assert isinstance(session, KafkaSession)
+    until(lambda: any(one.first < one.next < one.end for one in session.restoring().values()), [leaving])
+    with monkeypatch.context() as without:
+        without.setattr("gregor.transport.kafka.session.leave", lambda consumer: None)
+        session.close()
+    again = back(harness, member)
+    settle(again)
+    assert held_by(again) == kept

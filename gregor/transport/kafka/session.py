@@ -163,13 +163,14 @@ class KafkaSession:
         leave(self._consumer)
         # Whatever it may still call means nobody.
         self._consumer = None
-        self._reader.close()
-        self._restorer.close()
-        self._broadcast.close()
+        # Before the restorer, which one of them may still give back.
         for one in (*self._arriving.values(), *self._owned.values()):
             one.close()
         self._crew.dismiss()
         self._close_retired()
+        self._reader.close()
+        self._restorer.close()
+        self._broadcast.close()
         self._folder.close()
 
     def _join(self) -> Consumer:
