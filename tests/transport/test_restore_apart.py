@@ -281,3 +281,23 @@ def test_a_member_leaves_in_the_middle_of_a_replay_of_its_own_although_its_consu
     again = back(harness, member)
     settle(again)
     assert held_by(again) == kept
+
+
+def test_partitions_that_need_no_process_do_not_wait_for_one(
+    harness: KafkaHarness, started: list[Replaying], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "MOST", 1)
+    # Markers alone, which are all that those lack who kept their disk, are no bytes.
+    monkeypatch.setattr(restore, "APART_BYTES", 1)
+    monkeypatch.setattr(slices, "SLICE_RECORDS", 1)
+    member, kept = crawled(harness)
+    member.session.close()
+    for partition in (0, 1):
+        shutil.rmtree(restore.partition_folder(harness.folder / "0" / "frontier", partition))
+    again = back(harness, member)
+    until(lambda: started, [again])
+    os.kill(started[0].pid, signal.SIGSTOP)
+    until(lambda: again.owned.keys() == {2, 3}, [again])
+    os.kill(started[0].pid, signal.SIGCONT)
+    settle(again)
+    assert held_by(again) == kept

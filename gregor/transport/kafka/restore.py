@@ -127,7 +127,9 @@ class Arrival:
     @property
     def needs_turn(self) -> bool:
         """Whether it gets no further without the restorer."""
-        return self.phase is Phase.LOOKING or (self.phase is Phase.REPLAYING and self._next < self._end)
+        if self.phase is Phase.REPLAYING:
+            return self._next < self._end and not self._queued
+        return self.phase is Phase.LOOKING
 
     @property
     def idle(self) -> bool:
@@ -236,8 +238,9 @@ class Arrival:
         """Leave the rest to a process of its own, as soon as one of them is free."""
         self._queued = self._crew.full
         if self._queued:
-            # For other partitions of this member, which move.
+            # For other partitions of this member, which move; those that need no process go on meanwhile.
             self._give_up = float("inf")
+            self._stop_restorer()
             return
         self.close()
         self.replica = None
