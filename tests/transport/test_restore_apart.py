@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -298,6 +299,22 @@ def test_partitions_that_need_no_process_do_not_wait_for_one(
     until(lambda: started, [again])
     os.kill(started[0].pid, signal.SIGSTOP)
     until(lambda: again.owned.keys() == {2, 3}, [again])
+    os.kill(started[0].pid, signal.SIGCONT)
+    settle(again)
+    assert held_by(again) == kept
+
+
+def test_a_member_that_was_stopped_together_with_its_process_goes_on(
+    harness: KafkaHarness, started: list[Replaying], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member, kept = crawled(harness)
+    robbed(harness, member)
+    again = back(harness, member)
+    until(lambda: started, [again])
+    os.kill(started[0].pid, signal.SIGSTOP)
+    again.step()
+    monkeypatch.setattr(restore, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 3600))
+    again.step()
     os.kill(started[0].pid, signal.SIGCONT)
     settle(again)
     assert held_by(again) == kept

@@ -38,6 +38,8 @@ _log: Final = logging.getLogger("gregor.kafka.restore")
 
 LOOK_TIMEOUT_S: Final = 1.0
 RETRY_S: Final = 0.25
+LOOKS_APART_S: Final = 1.0
+"""Between two looks at an arrival, at the most, in a member that runs."""
 APART_BYTES: Final = 1024 * 1024
 """Of a changelog that a member replays by itself: what is longer is worth the start of a process."""
 
@@ -84,6 +86,7 @@ class Arrival:
         self._patience_s = patience_s
         self._give_up = float("inf")
         self._not_before = 0.0
+        self._looked = 0.0
         self._start = 0
         self._first = 0
         self._next = 0
@@ -97,7 +100,11 @@ class Arrival:
 
     def advance(self, group: Consumer, reader: Consumer, restorer: Consumer) -> bool:
         """One slice of work; True once the partition is ready. ``restorer`` serves this arrival alone until it is, or is apart."""
-        if time.monotonic() < self._not_before:
+        now = time.monotonic()
+        # A member that was stopped, or whose machine was, has not waited: whoever works for this one was stopped with it.
+        self._give_up += max(0.0, now - self._looked - LOOKS_APART_S)
+        self._looked = now
+        if now < self._not_before:
             return False
         before = self.phase, self._next
         if self.phase is Phase.LOOKING and self._look(group, reader):
