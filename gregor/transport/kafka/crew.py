@@ -7,6 +7,7 @@ takes as long as the machine's processors need together, and the partitions that
 import logging
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -110,9 +111,14 @@ class Worker:
     def __init__(self) -> None:
         command = [sys.executable, "-m", "gregor.transport.kafka.replayer", str(os.getpid())]
         path = os.pathsep.join(entry for entry in sys.path if entry)
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
-        )
+        # It ignores these as soon as it can; until then they wait, and a Ctrl-C is for the member alone.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
