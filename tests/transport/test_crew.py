@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +27,12 @@ def test_what_stops_a_whole_group_does_not_end_a_process_that_starts(
     assert ends_well(worker)
     assert capfd.readouterr().err == ""
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_a_process_takes_no_modules_from_the_folder_in_which_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "__init__.py").touch()
+    monkeypatch.chdir(tmp_path)
+    assert ends_well(Worker())

@@ -109,8 +109,9 @@ class Worker:
     """One process."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "gregor.transport.kafka.replayer", str(os.getpid())]
-        path = os.pathsep.join(entry for entry in sys.path if entry)
+        command = [sys.executable, "-P", "-m", "gregor.transport.kafka.replayer", str(os.getpid())]
+        # Its modules are the member's, whatever lies in the folder in which somebody started that.
+        path = os.pathsep.join(entry or os.curdir for entry in sys.path)
         # It ignores these as soon as it can; until then they wait, and a Ctrl-C is for the member alone.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         try:
