@@ -2,12 +2,19 @@
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from gregor.transport.kafka.crew import Worker
+from gregor.config import Names
+from gregor.config.sections import Kafka
+from gregor.state.replay import Identity
+from gregor.state.store import StateReader, StateSpec, StateWriter
+from gregor.transport.kafka.crew import Crew, Worker
+from gregor.transport.kafka.replayer import Task
+from tests.transport.embedded_folder import SMALL
 
 
 def ends_well(worker: Worker) -> bool:
@@ -36,3 +43,55 @@ def test_a_process_takes_no_modules_from_the_folder_in_which_it_starts(
     (tmp_path / "schemas" / "__init__.py").touch()
     monkeypatch.chdir(tmp_path)
     assert ends_well(Worker())
+
+
+def task(folder: Path, spec: StateSpec) -> Task:
+    identity = Identity(cluster="c", topic="t", crawl="k", partition=0)
+    return Task(
+        names=Names("k"),
+        kafka=Kafka(),
+        topic="t",
+        folder=folder,
+        spec=spec,
+        options=SMALL,
+        identity=identity,
+        start=0,
+        end=0,
+    )
+
+
+class Held:
+    """Has something that cannot be sent."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def apply(self, state: StateReader, deltas: object, writer: StateWriter) -> None: ...
+
+
+def of_the_program(state: StateReader, deltas: object, writer: StateWriter) -> None: ...
+
+
+of_the_program.__module__ = "__main__"
+
+
+def test_functions_that_no_other_process_can_have_are_none_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("__main__.of_the_program", of_the_program, raising=False)
+    for apply in (Held().apply, of_the_program):
+        assert Crew().start(task(tmp_path, StateSpec(("seen",), apply))) is None
+
+
+def test_a_process_that_died_while_it_had_nothing_to_do_gets_no_task(tmp_path: Path) -> None:
+    one, worker = Crew(), Worker()
+    one._idle.append(worker)
+    os.kill(worker.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+    started = one.start(task(tmp_path, StateSpec(("seen",), _apply)))
+    assert started is not None
+    assert started.pid != worker.pid
+    started.close()
+
+
+def _apply(state: StateReader, deltas: object, writer: StateWriter) -> None: ...

@@ -47,14 +47,24 @@ class Crew:
         )
         try:
             packed = pickle.dumps(replace(task, options=share))
-            worker = self._idle.pop() if self._idle else Worker()
-        except (OSError, pickle.PicklingError, AttributeError) as error:
+            if b"__main__" in packed:
+                raise pickle.PicklingError("the functions of its state belong to this program alone")
+            worker = self._free()
+        except (OSError, pickle.PicklingError, AttributeError, TypeError) as error:
             _log.warning("partition %d is replayed without a process of its own: %s", task.identity.partition, error)
             return None
         one = Replaying(self, worker)
         self._busy.append(one)
         worker.send(packed)
         return one
+
+    def _free(self) -> "Worker":
+        while self._idle:
+            worker = self._idle.pop()
+            if not worker.dead:
+                return worker
+            worker.kill()
+        return Worker()
 
     def back(self, one: "Replaying", worker: "Worker | None") -> None:
         """``worker``: can take the next task."""
