@@ -12,6 +12,7 @@ from gregor.config import Names
 from gregor.config.sections import Kafka
 from gregor.state.replay import Identity
 from gregor.state.store import StateReader, StateSpec, StateWriter
+from gregor.transport.kafka import crew
 from gregor.transport.kafka.crew import Crew, Worker
 from gregor.transport.kafka.replayer import Task
 from tests.transport.embedded_folder import SMALL
@@ -95,3 +96,15 @@ def test_a_process_that_died_while_it_had_nothing_to_do_gets_no_task(tmp_path: P
 
 
 def _apply(state: StateReader, deltas: object, writer: StateWriter) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"), [("100000 100000", 1), ("250000 100000", 2), ("50000 100000", 1), ("max 100000", 4)]
+)
+def test_a_container_has_as_many_as_it_is_allowed(
+    limit: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: range(4))
+    monkeypatch.setattr(crew, "CPU_LIMIT", tmp_path / "cpu.max")
+    (tmp_path / "cpu.max").write_text(limit + "\n")
+    assert Crew()._most == most

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ _log: Final = logging.getLogger("gregor.kafka.restore")
 MOST: Final = 8
 """Processes of one member: beyond that disks and brokers are slower than processors."""
 LEAST_BUFFER_BYTES: Final = 16 * MIB
+CPU_LIMIT: Final = Path("/sys/fs/cgroup/cpu.max")
 
 
 class Crew:
@@ -166,4 +168,10 @@ class Worker:
 
 
 def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """That this process may use: a container that is allowed two sees all of its machine's."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # "max" where there is no limit, and no such file outside of a container.
+    with suppress(OSError, ValueError):
+        quota, period = map(int, CPU_LIMIT.read_text().split())
+        return max(1, min(there, quota // period))
+    return there
