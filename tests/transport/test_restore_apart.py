@@ -18,6 +18,7 @@ from gregor.transport.kafka.clients import Clients
 from gregor.transport.kafka.crew import Replaying
 from gregor.transport.kafka.replayer import Task
 from gregor.transport.kafka.session import KafkaSession
+from gregor.transport.port import TopicPartition
 from infra.kafka.cluster import KafkaCluster
 from tests.transport.member import FAMILIES, FRONTIER, Member, settle, until
 from tests.transport.test_kafka import KafkaHarness
@@ -315,6 +316,27 @@ def test_a_member_that_was_stopped_together_with_its_process_goes_on(
     again.step()
     monkeypatch.setattr(restore, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 3600))
     again.step()
+    os.kill(started[0].pid, signal.SIGCONT)
+    settle(again)
+    assert held_by(again) == kept
+
+
+def test_a_changelog_that_is_trimmed_while_it_is_replayed_is_looked_at_anew(
+    harness: KafkaHarness, started: list[Replaying], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gregor.transport.kafka.transaction.Checkpointer._truncate", lambda *_: None)
+    member, kept = crawled(harness)
+    robbed(harness, member)
+    again = back(harness, member)
+    until(lambda: started, [again])
+    os.kill(started[0].pid, signal.SIGSTOP)
+    before = {}
+    for partition in range(harness.partitions):
+        last = harness.transport.last_checkpoint("frontier", partition)
+        assert last is not None
+        assert last.restorable_from > 0
+        before[TopicPartition("frontier-changelog", partition)] = last.restorable_from
+    harness.transport.trim(before)
     os.kill(started[0].pid, signal.SIGCONT)
     settle(again)
     assert held_by(again) == kept

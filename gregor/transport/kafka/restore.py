@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 import confluent_kafka as ck
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from msgspec import Struct
 
 from gregor.errors import ForeignState, TransportError
@@ -239,7 +239,16 @@ class Arrival:
             self._stop_restorer()
         if taken.error is not None:
             self._try_again(taken.error, restorer)
+            if taken.error.args[0].code() == KafkaError._AUTO_OFFSET_RESET:
+                self._look_anew()
         return False
+
+    def _look_anew(self) -> None:
+        """The log was trimmed since it was looked at, by what its last owner had still under way."""
+        self.close()
+        self.replica = None
+        self._left_bytes = APART_BYTES
+        self.phase = Phase.LOOKING
 
     def _part(self, changelog: Changelog) -> None:
         """Leave the rest to a process of its own, as soon as one of them is free."""
