@@ -101,7 +101,7 @@ class Arrival:
     def advance(self, group: Consumer, reader: Consumer, restorer: Consumer) -> bool:
         """One slice of work; True once the partition is ready. ``restorer`` serves this arrival alone until it is, or is apart."""
         now = time.monotonic()
-        # A member that was stopped, or whose machine was, has not waited: whoever works for this one was stopped with it.
+        # An arrival that did not have its turn has not waited, nor has one whose member was stopped, and all who work for it.
         self._give_up += max(0.0, now - self._looked - LOOKS_APART_S)
         self._looked = now
         if now < self._not_before:
@@ -126,10 +126,6 @@ class Arrival:
                 remedy="see whether a transaction hangs (the topic's last stable offset does not move)",
             )
         return self.phase is Phase.READY
-
-    def have_turn(self) -> None:
-        """The restorer serves this one from now on; that it got no further before was not its fault."""
-        self._give_up = float("inf")
 
     @property
     def needs_turn(self) -> bool:

@@ -315,8 +315,6 @@ class KafkaSession:
         arriving = list(self._arriving.values())
         if self._served not in arriving or not self._served.needs_turn:
             self._served = next((one for one in arriving if one.needs_turn), None)
-            if self._served is not None:
-                self._served.have_turn()
         advancing = [one for one in arriving if one is self._served or not one.needs_turn]
         ready = [one for one in advancing if one.advance(self._consumer, self._reader, self._restorer)]
         owned = {arrival.partition: self._own(arrival) for arrival in ready}
