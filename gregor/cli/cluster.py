@@ -170,16 +170,19 @@ def _run(config: Config, output: Path, chosen: dict[str, Any], after_stop: str) 
 
 def _until_done(job: LocalCluster, watching: Watching, stop: threading.Event, keep: bool) -> bool:
     """Whether it came to its end; else it was stopped."""
-    before = job.look()
+    before, resting = job.look(), False
     while not stop.is_set() and not job.ended:
         stop.wait(LOOK_EVERY_S)
         job.tend()
         now = job.look()
-        if now is not None:
-            watching.show(now)
-        if before is not None and now is not None and is_done(before, now) and not keep:
+        done = before is not None and now is not None and is_done(before, now)
+        if done and not keep:
             return True
-        before = now
+        if now is not None and not done:
+            watching.show(now)
+        elif now is not None and not resting:
+            watching.rest(now)
+        before, resting = now, done
     return False
 
 

@@ -36,6 +36,18 @@ class Watching:
             self._shown = now
             self._say(self.figures(look))
 
+    def rest(self, look: Look) -> None:
+        """Nothing is left to do, and the crawl stays for what it may be given."""
+        figures = self.figures(look)
+        if self._as_json:
+            self._say(figures)
+            return
+        self.end()
+        click.echo(
+            f"{figures['fetched']:,} fetched, nothing is left to do; `gregor seed` gives it more, Ctrl-C ends it",
+            err=True,
+        )
+
     def end(self) -> None:
         if self._terminal:
             click.echo("\r\033[K", err=True, nl=False)

@@ -24,8 +24,24 @@ def decode_all(
         try:
             received.append(Received(record, decoders[record.topic](record)))
         except Undecodable as error:
+            if not letters:
+                first = record, error
             letters.append(dead_letter(record, str(error), stage, now_ms))
+    if letters:
+        # Once for all of a batch: somebody may write thousands of them.
+        _tell(*first, len(letters) - 1)
     return received, letters
+
+
+def _tell(record: Record, error: Undecodable, more: int) -> None:
+    _log.warning(
+        "%s[%d] at offset %d cannot be read and goes to dead-letters, with %d more: %s",
+        record.topic,
+        record.partition,
+        record.offset,
+        more,
+        error,
+    )
 
 
 def decode_broadcast(records: Sequence[Record], decoders: Mapping[str, Decode]) -> list[Received]:

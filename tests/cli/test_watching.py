@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from gregor.cli.watching import Watching, progress_line
 from gregor.pipeline.progress import Look, look
 from tests.pipeline.operate.desk import PARTITIONS, SPECS, embedded, pass_all
@@ -40,3 +42,10 @@ def test_a_paused_crawl_says_so_and_claims_no_time_left() -> None:
     watching.show(Look({}, {}, {}))
     watching.show(paused)
     assert (watching.figures(paused)["paused"], watching.figures(paused)["left_s"]) == (True, None)
+
+
+def test_a_crawl_that_stays_says_once_that_nothing_is_left_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    Watching(0, as_json=False).rest(Look({}, {}, {"confirmed": 1234}))
+    assert capsys.readouterr().err == (
+        "1,234 fetched, nothing is left to do; `gregor seed` gives it more, Ctrl-C ends it\n"
+    )
