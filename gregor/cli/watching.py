@@ -28,16 +28,21 @@ class Watching:
         self._recent: deque[tuple[float, int]] = deque()
 
     def show(self, look: Look) -> None:
-        now = time.monotonic()
-        self._recent.append((now, look.counters.get("confirmed", 0)))
-        while now - self._recent[0][0] > RATE_OVER_S:
-            self._recent.popleft()
+        now = self._note(look)
         if self._terminal or now - self._shown >= LINE_EVERY_S:
             self._shown = now
             self._say(self.figures(look))
 
+    def _note(self, look: Look) -> float:
+        now = time.monotonic()
+        self._recent.append((now, look.counters.get("confirmed", 0)))
+        while now - self._recent[0][0] > RATE_OVER_S:
+            self._recent.popleft()
+        return now
+
     def rest(self, look: Look) -> None:
         """Nothing is left to do, and the crawl stays for what it may be given."""
+        self._note(look)
         figures = self.figures(look)
         if self._as_json:
             self._say(figures)

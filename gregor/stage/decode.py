@@ -20,14 +20,14 @@ def decode_all(
     """What could be read, and a dead letter for each record that could not."""
     received: list[Received] = []
     letters: list[Output] = []
+    first: tuple[Record, Undecodable] | None = None
     for record in records:
         try:
             received.append(Received(record, decoders[record.topic](record)))
         except Undecodable as error:
-            if not letters:
-                first = record, error
+            first = first or (record, error)
             letters.append(dead_letter(record, str(error), stage, now_ms))
-    if letters:
+    if first is not None:
         # Once for all of a batch: somebody may write thousands of them.
         _tell(*first, len(letters) - 1)
     return received, letters
