@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PORT ?= 9092
 BROKERS ?= 1
-JOBS ?= 2
+JOBS ?= 3
 BENCHES := $(basename $(notdir $(shell grep -l __main__ bench/*.py)))
 
 help: ## list what can be made
