@@ -40,7 +40,7 @@ LOOK_TIMEOUT_S: Final = 1.0
 RETRY_S: Final = 0.25
 LOOKS_APART_S: Final = 1.0
 """Between two looks at an arrival, at the most, in a member that runs."""
-APART_BYTES: Final = 1024 * 1024
+APART_BYTES: Final = 4 * 1024 * 1024
 """Of a changelog that a member replays by itself: what is longer is worth the start of a process."""
 
 
