@@ -21,15 +21,15 @@ from warcio.warcwriter import WARCWriter
 
 from bench.extractor import synthetic
 from bench.report import finish, machine, options
-from gregor.archive.index import build_index
-from gregor.archive.reader import open_archive
 from gregor.config import Config
-from gregor.config.sections import Archive
-from gregor.stage.loop import StageLoop
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.transport.embedded import EmbeddedTransport
-from gregor.transport.embedded.settings import EmbeddedSettings
-from gregor.transport.port import Output
+from gregor.config.sections import ArchiveSection
+from gregor.outputs.archive.index import build_index
+from gregor.outputs.archive.reader import open_archive
+from gregor.runtime.loops.loop import StageLoop
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.transport.embedded import EmbeddedTransport
+from gregor.runtime.transport.embedded.settings import EmbeddedSettings
+from gregor.runtime.transport.port import Output
 from schemas.codec import encode
 from schemas.pages import PageFacts
 from workers.archiver.stage import SPEC, ArchiverStage
@@ -188,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ours: list[Run] = []
     theirs: list[Run] = []
     same: list[Run] = []
-    level = Archive().level
+    level = ArchiveSection().level
     for _ in range(times):
         # In turn, so that what else the machine does falls on all.
         ours.append(through_gregor(made))

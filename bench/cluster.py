@@ -28,7 +28,7 @@ from bench.crawling.sites import Site, documentation, generated
 from bench.engines.provision import run
 from bench.fetching.nginx import nginx
 from bench.report import finish, machine, options
-from gregor.pipeline.local.cluster import LocalCluster
+from gregor.run.local.cluster import LocalCluster
 
 
 class Sizes(Struct, frozen=True):
@@ -138,7 +138,8 @@ def _print(name: str, run: Run | ClusterRun) -> None:
 def _latency(job: LocalCluster, links: int) -> list[float]:
     """The pages are asked for, and not found: what follows from them is as little as can be."""
     with nginx() as port:
-        return latency.measure(job.config, job.transport, f"127.0.0.1:{port}", links)
+        wanted = [(f"127.0.0.1:{port}", f"/latency/{number}.html") for number in range(links)]
+        return latency.measure(job.config, job.transport, wanted)
 
 
 def _broker_cpu(job: LocalCluster) -> Callable[[], float]:

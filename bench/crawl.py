@@ -1,8 +1,10 @@
 """Whole crawls of one site by one crawler after the other, on one machine, in one run, without a delay.
 
-Run: python bench/crawl.py [--quick] [--json] [--only NAME]
+Run: python bench/crawl.py [--quick] [--json] [--only NAME] [--site NAME] [--pages DIR]
 
-The sites: pages of 20 KB with 100 links, generated, and python3.11-doc; nginx serves both. The crawlers: gregor on the embedded
+The sites: pages of 20 KB with 100 links, generated; python3.11-doc and openjdk-17-doc; and `web`, pages like those of the web
+(bench/crawling/web_pages.py, or those of a folder) on fifty hosts over TLS, plain and as gzip. nginx serves all. Crawlers of one site at
+a time, Colly, spider-rs and wget2, have no part in `web`. The crawlers: gregor on the embedded
 transport, without and with its archive; a bare loop of aiohttp, lexbor, ada and a set, which keeps nothing; Scrapy; Colly where Go is
 installed, spider-rs where cargo is (it is built once, in some minutes), wget2 where it is. Rates are those of the server's log, from the
 first request to the last; processor time and memory are those of all processes of a crawler. The documentation is crawled within about a
@@ -10,6 +12,7 @@ second: it comes three times to each, in turn, and the run in the middle counts.
 """
 
 import argparse
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,12 +21,15 @@ from typing import Any, Final
 import msgspec
 
 from bench.crawling.contenders import Contender, Run, contenders, measure, middle, settle
-from bench.crawling.sites import Site, documentation, generated
+from bench.crawling.sites import Site, documentation, generated, web
 from bench.engines.provision import run
 from bench.report import finish, machine, parser
 
 PAGES: Final = 10_000
 QUICK_PAGES: Final = 700
+WEB: Final = 4000
+QUICK_WEB: Final = 300
+SITES: Final = ("generated", "web", "web-gzip", "python", "openjdk")
 QUICK: Final = ("gregor", "gregor+archive", "bare", "scrapy")
 
 
@@ -35,19 +41,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # nginx reads the files as another user.
         folder.chmod(0o755)
         crawlers = [one for one in contenders() if _wanted(one, asked)]
-        site = generated(folder / "generated", QUICK_PAGES if asked.quick else PAGES)
-        runs = {site.name: _crawl(site, crawlers)}
-        if not asked.quick:
-            site = documentation("python")
-            runs[site.name] = _crawl(site, crawlers)
+        runs = {}
+        for name in asked.site or (SITES[:2] if asked.quick else SITES):
+            site = _site(name, folder / name, asked)
+            able = [one for one in crawlers if not site.crawlers or one.name in site.crawlers]
+            runs[site.name] = _crawl(site, able)
+            shutil.rmtree(folder / name, ignore_errors=True)
     figures = _figures(runs)
     finish(figures, asked.json)
+
+
+def _site(name: str, folder: Path, asked: argparse.Namespace) -> Site:
+    if name == "generated":
+        return generated(folder, QUICK_PAGES if asked.quick else PAGES)
+    if name.startswith("web"):
+        return web(folder, QUICK_WEB if asked.quick else WEB, asked.pages, name == "web-gzip")
+    return documentation(name)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser(__doc__)
     options.formatter_class = argparse.RawDescriptionHelpFormatter
     options.add_argument("--only", action="append", default=[], metavar="NAME", help="these crawlers alone")
+    options.add_argument("--site", action="append", default=[], choices=SITES, help="these sites alone")
+    options.add_argument("--pages", type=Path, metavar="DIR", help="real pages for `web`, in place of generated ones")
     return options.parse_args(arguments)
 
 
@@ -89,10 +106,16 @@ def _figures(runs: dict[str, dict[str, Run]]) -> dict[str, Any]:
         ("ratio_scrapy", "gregor", "scrapy"),
         ("ratio_bare", "gregor", "bare"),
         ("ratio_bare_archive", "gregor+archive", "bare"),
+        ("ratio_spider_rs", "gregor", "spider-rs"),
     ):
-        if ours in first and other in first:
+        both = [by for by in runs.values() if ours in by and other in by]
+        if both:
             # The site on which we do worst.
-            figures[title] = min(round(by[ours].pages_per_s / by[other].pages_per_s, 3) for by in runs.values())
+            figures[title] = min(round(by[ours].pages_per_s / by[other].pages_per_s, 3) for by in both)
+    for site, by in runs.items():
+        if site.startswith("web"):
+            cores = {name: round(1000 / run.cpu_ms_per_page, 1) for name, run in by.items()}
+            figures[f"pages_per_s_core_{site.replace('-', '_')}"] = cores
     if "gregor+archive" in first:
         figures["stage_shares"] = first["gregor+archive"].stage_shares
     return figures

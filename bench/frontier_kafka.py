@@ -18,14 +18,14 @@ import numpy as np
 
 from bench.report import finish, machine, options
 from gregor.config import Config, load
-from gregor.pipeline.extracting import placement_of
-from gregor.stage.loop import StageLoop
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.transport.kafka.clients import Clients
-from gregor.transport.kafka.session import KafkaSession
-from gregor.transport.kafka.topics import create
-from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Batch, Commit, Event, Output
+from gregor.run.placement import placement_of
+from gregor.runtime.loops.loop import StageLoop
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.transport.kafka.clients import Clients
+from gregor.runtime.transport.kafka.session import KafkaSession
+from gregor.runtime.transport.kafka.topics import create
+from gregor.runtime.transport.kafka.transport import KafkaTransport
+from gregor.runtime.transport.port import Batch, Commit, Event, Output
 from infra.kafka.cluster import KafkaCluster
 from schemas.codec import encode
 from schemas.discovered import Discovered, decode_discovered
@@ -39,7 +39,7 @@ KNOWN_SHARE: Final = 0.9
 class Timed:
     """A session whose commits are timed; everything else is the session's."""
 
-    prompt = False
+    cheap_commit = False
 
     def __init__(self, session: KafkaSession) -> None:
         self._session = session

@@ -19,19 +19,19 @@ from prometheus_client import CollectorRegistry, generate_latest
 from bench.frontier_kafka import LINKS, records
 from bench.report import finish, machine, options
 from gregor.config import load
-from gregor.metrics.exposition import Exposition
-from gregor.metrics.recorder import Recorder
-from gregor.pipeline.extracting import placement_of
-from gregor.stage.loop import StageLoop
-from gregor.stage.observer import NOBODY, Moment, Observer
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.transport.embedded import EmbeddedTransport
-from gregor.transport.embedded.settings import EmbeddedSettings
-from gregor.transport.port import Commit, Mark, Output, Position, Record, TopicPartition
+from gregor.run.placement import placement_of
+from gregor.runtime.loops.loop import StageLoop
+from gregor.runtime.loops.observer import NOBODY, LoopSnapshot, Observer
+from gregor.runtime.metrics.exposition import Exposition
+from gregor.runtime.metrics.recorder import Recorder
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.transport.embedded import EmbeddedTransport
+from gregor.runtime.transport.embedded.settings import EmbeddedSettings
+from gregor.runtime.transport.port import CheckpointInfo, Commit, Output, Position, Record, TopicPartition
 from schemas.codec import encode
 from schemas.fetched import FetchResult, Timings
 from streams.frontier.stage import SPEC, FrontierStage
-from workers.fetcher.tally import Tally
+from workers.fetcher.tally import RequestTally
 
 PARTITIONS: Final = 8
 CONFIG: Final = load(None, {}, {"partitions.partitions": PARTITIONS, "crawl.scope": "any"}).config
@@ -73,10 +73,10 @@ def calls() -> dict[str, float]:
         epoch=1,
         outputs=[Output("schedule", 0, b"k", b"v")] * 100,
         positions={TopicPartition("discovered", one): Position(1) for one in range(PARTITIONS)},
-        mark=Mark(now_ms=0, counters=dict.fromkeys(range(PARTITIONS), counters)),
+        mark=CheckpointInfo(now_ms=0, counters=dict.fromkeys(range(PARTITIONS), counters)),
     )
-    moment = Moment(owned=range(PARTITIONS), restoring={}, held=False, figures={})
-    tally = Tally()
+    moment = LoopSnapshot(owned=range(PARTITIONS), restoring={}, held=False, figures={})
+    tally = RequestTally()
     results = [FetchResult(path="/", outcome="ok", status=200, started_ms=1, timings=Timings(total=30))] * 16
     registry = CollectorRegistry()
     registry.register(Exposition({"crawl": "bench", "role": "frontier"}, [recorder.figures]))

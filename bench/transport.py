@@ -23,20 +23,20 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from bench.report import finish, machine, options
 from gregor.config import Names
-from gregor.config.sections import Kafka
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.state.packed import Mutation, apply_deltas, pack_delta
-from gregor.state.store import StateReader, StateSpec, StateWriter
-from gregor.transport.embedded.settings import EmbeddedSettings
-from gregor.transport.embedded.transport import EmbeddedTransport
-from gregor.transport.kafka.clients import Clients
-from gregor.transport.kafka.topics import create
-from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import (
+from gregor.config.sections import KafkaSection
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.state.packed import Mutation, apply_deltas, pack_delta
+from gregor.runtime.state.store import StateReader, StateSpec, StateWriter
+from gregor.runtime.transport.embedded.settings import EmbeddedSettings
+from gregor.runtime.transport.embedded.transport import EmbeddedTransport
+from gregor.runtime.transport.kafka.clients import Clients
+from gregor.runtime.transport.kafka.topics import create
+from gregor.runtime.transport.kafka.transport import KafkaTransport
+from gregor.runtime.transport.port import (
     Assigned,
     Batch,
+    CheckpointInfo,
     Commit,
-    Mark,
     Output,
     Position,
     Revoked,
@@ -98,7 +98,7 @@ class Driver:
                 outputs=outputs,
                 positions=self.positions,
                 mutations=mutations or {},
-                mark=Mark(now_ms=time.time_ns() // 1_000_000),
+                mark=CheckpointInfo(now_ms=time.time_ns() // 1_000_000),
             )
         )
 
@@ -166,7 +166,7 @@ def commit_times(transport: Transport, commits: int) -> tuple[float, float]:
 class Restorable:
     """A partition with a changelog on the broker, and how long it takes to have it back."""
 
-    def __init__(self, names: Names, kafka: Kafka, folder: Path) -> None:
+    def __init__(self, names: Names, kafka: KafkaSection, folder: Path) -> None:
         self._names = names
         self._kafka = kafka
         self._folder = folder
@@ -213,7 +213,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="gregor-bench-"))
     try:
         with KafkaCluster() as cluster:
-            kafka = Kafka(bootstrap=cluster.bootstrap)
+            kafka = KafkaSection(bootstrap=cluster.bootstrap)
             clients = Clients(names, kafka)
             create(clients, clients.wait_for_broker(), Layout(repositories=4096, partitions=PARTITIONS))
             transport = KafkaTransport(names, kafka, folder / "kafka", SharedMemory(StoreOptions()))

@@ -1,1 +1,1 @@
-"""What the stages share: command line, pipeline, stage loop, transports, state, URLs."""
+"""What the stages share, and what people do with a crawl. No stage lives here: those are in streams/ and workers/."""

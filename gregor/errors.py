@@ -14,14 +14,14 @@
      |    +-- CorruptState         4   state that cannot be read back
      +-- TransportError            2   the log refused something and trying again will not help
      |    +-- CommitFailed         2   a checkpoint did not come through; which of the three decides what is done next
-     |         +-- Aborted         2   nothing was committed and the input is already rewound: drop the overlay, go on
+     |         +-- Aborted         2   nothing was committed and the input is already rewound: drop what is pending, go on
      |         +-- Fenced          2   another member owns the partitions now: nothing was committed, give them up
      |         +-- UnknownOutcome  2   it may have been committed: never rewind, treat all partitions as newly assigned
-     +-- RecordError               1   a record that cannot be decoded; it goes to dead-letters with the reason
 
 Exit codes: 0 done; 1 a check failed; 2 the broker or the environment is not there; 3 configuration or usage;
-4 the state folder was refused; 130 interrupted; 141 the reader of our output went away. An exception outside this
-tree is a bug in gregor: it keeps its traceback and ends with 70.
+4 the state folder was refused; 5 a crawl has nothing to do before a time that is far away; 6 nothing is left of a crawl
+but sites that somebody has to approve; 130 interrupted; 141 the reader of our output went away. An exception outside
+this tree is a bug in gregor: it keeps its traceback and ends with 70.
 
 A message says what was expected and what was found; `remedy` says what to do and is the last part of the text.
 """
@@ -35,6 +35,8 @@ EXIT_CHECK_FAILED: Final = 1
 EXIT_ENVIRONMENT: Final = 2
 EXIT_USAGE: Final = 3
 EXIT_STATE: Final = 4
+EXIT_WAITING: Final = 5
+EXIT_APPROVALS: Final = 6
 EXIT_BUG: Final = 70
 EXIT_INTERRUPTED: Final = 130
 EXIT_BROKEN_PIPE: Final = 141
@@ -159,6 +161,14 @@ class CorruptState(StateError):
     default_remedy = "`gregor rebuild` throws the folder away and restores it from the changelog"
 
 
+def placement_remedy(begun_with: str, instead: str) -> str:
+    """What mends a command whose partitions.placement is not that of the crawl; ``instead``: what else would do."""
+    return (
+        f'set partitions.placement = "{begun_with}" (in the environment: GREGOR_PARTITIONS__PLACEMENT={begun_with}), '
+        f"with which the crawl was begun, or {instead}: sites do not move"
+    )
+
+
 class TransportError(GregorError):
     """The transport cannot go on."""
 
@@ -179,11 +189,3 @@ class Fenced(CommitFailed):
 
 class UnknownOutcome(CommitFailed):
     """The checkpoint may or may not have been committed; only the log can tell."""
-
-
-class RecordError(GregorError):
-    """A record that cannot be decoded."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason

@@ -21,7 +21,7 @@ from gregor.errors import EXIT_ENVIRONMENT, GregorError
 from infra.kafka.jars import cache_folder
 
 
-class Site(msgspec.Struct, frozen=True):
+class DocumentationSite(msgspec.Struct, frozen=True):
     """A tree of HTML files."""
 
     package: str
@@ -31,17 +31,22 @@ class Site(msgspec.Struct, frozen=True):
 
 
 SITES = {
-    "python": Site("python3.11-doc", "Sphinx", "usr/share/doc/python3.11/html"),
-    "postgresql": Site("postgresql-doc-15", "DocBook", "usr/share/doc/postgresql-doc-15/html"),
-    "git": Site("git-doc", "AsciiDoc", "usr/share/doc/git/html"),
-    "sqlite": Site("sqlite3-doc", "its own scripts", "usr/share/doc/sqlite3"),
-    "jsoncpp": Site("libjsoncpp-doc", "Doxygen", "usr/share/doc/libjsoncpp-doc"),
+    "python": DocumentationSite("python3.11-doc", "Sphinx", "usr/share/doc/python3.11/html"),
+    "postgresql": DocumentationSite("postgresql-doc-15", "DocBook", "usr/share/doc/postgresql-doc-15/html"),
+    "git": DocumentationSite("git-doc", "AsciiDoc", "usr/share/doc/git/html"),
+    "sqlite": DocumentationSite("sqlite3-doc", "its own scripts", "usr/share/doc/sqlite3"),
+    "jsoncpp": DocumentationSite("libjsoncpp-doc", "Doxygen", "usr/share/doc/libjsoncpp-doc"),
 }
+
+LARGE_SITES = {
+    "openjdk": DocumentationSite("openjdk-17-doc", "javadoc", "usr/share/doc/openjdk-17-jre-headless/api"),
+}
+"""Ten thousand pages and more, for benchmarks."""
 
 
 def site_folder(name: str) -> Path:
     """The folder of the site, downloaded if need be. Several processes may call it at once."""
-    site = SITES[name]
+    site = {**SITES, **LARGE_SITES}[name]
     shelf = cache_folder() / "documentation"
     entry = shelf / site.package
     if not entry.is_dir():

@@ -29,7 +29,7 @@ def programs_of(name: str, lock: Path) -> Path:
         if not _is_made(stamp, lock):
             _log.warning("installing %s into %s, once; this takes a minute or two", name, home)
             shutil.rmtree(home, ignore_errors=True)
-            run(sys.executable, "-m", "venv", home)
+            run(sys.executable, "-I", "-m", "venv", home)
             # The lock names everything: pip, which knows a package with extras for another one than without, need not look for more.
             run(programs / "pip", "install", "--quiet", "--no-compile", "--no-deps", "--require-hashes", "-r", lock)
             stamp.write_bytes(lock.read_bytes())

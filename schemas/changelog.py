@@ -1,7 +1,9 @@
 """Topic ``frontier-changelog``: packed deltas, pieces of the rolling snapshot, and one checkpoint record a commit.
 
 The first byte of a value tells them apart: ``D`` delta, ``S`` snapshot piece, ``C`` checkpoint (JSON follows). Formats of the first
-two: gregor/state/packed.py. A delta's key is the server it touches, a snapshot piece's key the family, a checkpoint's key "checkpoint".
+two: gregor/runtime/state/packed.py. A delta's key is the server it touches, a piece's key the family, a checkpoint's key "checkpoint".
+The second byte of a delta or a piece is a small number, that of a checkpoint an opening brace: by these two a record of ours is told from
+text, JSON and whatever else somebody may have written into the topic.
 """
 
 from typing import Final
@@ -42,6 +44,15 @@ class Checkpoint(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 _decode = decoder(Checkpoint)
+
+
+def could_be_ours(value: bytes | None) -> bool:
+    """Whether a record begins as those of a changelog do. One that does not was written by another program."""
+    if not value:
+        return False
+    if value[0] == CHECKPOINT:
+        return value[1:2] == b"{"
+    return value[0] in (DELTA, SNAPSHOT) and value[1:2] < b" "
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:

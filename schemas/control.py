@@ -11,7 +11,7 @@ STOP_KEY: Final = b"stop"
 
 
 class Layout(Struct, frozen=True, kw_only=True, tag="layout"):
-    """Key ``layout``: {N, P}, fixed when the topics are made; a worker that finds other counts exits and says why."""
+    """Key ``layout``: {N, P, placement}, fixed when the topics are made; a worker that finds other counts exits and says why."""
 
     repositories: Integer
     """N: repositories that servers are hashed to."""
@@ -19,6 +19,8 @@ class Layout(Struct, frozen=True, kw_only=True, tag="layout"):
     """P: partitions of every topic that is split by server."""
     partition_by: Literal["server", "domain"] = "server"
     """What is hashed: the server (the default), or its registered domain."""
+    placement: Literal["hash", "sites"] = "hash"
+    """Whether a site lives where its hash says (the default), or where a coordinator placed it."""
 
 
 class Pause(Struct, frozen=True, omit_defaults=True, kw_only=True, tag="pause"):

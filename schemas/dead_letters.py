@@ -28,7 +28,7 @@ class DeadLetter(Struct, frozen=True, omit_defaults=True, kw_only=True):
     header: str = ""
     """The record's facts header, escaped in the same way; empty: none."""
     size: Integer = 0
-    """Bytes of the value, of which ``LARGEST_LETTER`` are kept; 0: it was empty; -1: the record had none."""
+    """Bytes of the value, of which ``LARGEST_LETTER`` are kept, 1,000 of a changelog's; 0: it was empty; -1: the record had none."""
     found_ms: Integer = 0
     """When it was met, milliseconds since 1970; 0: not known."""
     receipt_of: Integer = -1

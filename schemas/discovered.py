@@ -1,11 +1,13 @@
-"""Topic ``discovered``: links found on ONE page to ONE server, of one scheme and one kind."""
+"""Topic ``discovered``: links found on ONE page to ONE server, of one scheme and one kind; and, where sites are placed by a coordinator,
+its grants and pointers."""
 
 from enum import IntFlag
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from schemas.codec import Integer, decoder
+from schemas.sites import SiteState
 
 LinkKind = Literal[
     "seed", "link", "redirect", "canonical", "alternate", "requisite", "sitemap", "feed", "refresh", "repetition"
@@ -69,4 +71,39 @@ class Discovered(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False
                 )
 
 
+class SiteRow(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """What the coordinator decided of one site."""
+
+    site: str
+    """The site, as in topic ``sites``."""
+    slot: Integer
+    """The partition that has it, or will have it."""
+    state: SiteState = "placed"
+    """From its first row as ``placed`` on the slot owns it."""
+    version: Integer = 1
+    """That of the site's row; what is older than a row that was met is passed over."""
+    budget: Integer = 0
+    """Pages of it that are fetched at the most; 0: what the configuration says."""
+    max_depth: Integer = 0
+    """Greatest depth of its pages; 0: what the configuration says."""
+
+
+class SiteRows(Struct, frozen=True, kw_only=True, tag="sites", gc=False):
+    """Grants in the partition that is a site's slot, pointers in the one that is its home; both where these are one."""
+
+    sites: tuple[SiteRow, ...]
+    """In the order in which they were decided."""
+
+
+_SITE_ROWS: Final = b'"type":"sites"'
+"""Within a text these quotes would be escaped."""
+
 decode_discovered = decoder(Discovered)
+_decode_rows = decoder(SiteRows)
+
+
+def decode_discovery(value: bytes | None) -> Discovered | SiteRows:
+    """Any record of the topic: links have no field ``type``."""
+    if value is not None and _SITE_ROWS in value:
+        return _decode_rows(value)
+    return decode_discovered(value)

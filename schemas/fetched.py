@@ -22,11 +22,13 @@ Outcome = Literal[
     "disconnected",
     "protocol",
     "type-refused",
+    "undecodable",
     "expired",
     "cancelled",
     "internal",
 ]
-"""The class of a result. ``expired``: met after the deadline, no request was made. ``internal``: our own fault, see ``detail``."""
+"""The class of a result. ``undecodable``: 2xx, and its content coding could not be undone. ``expired``: met after the deadline, no
+request was made. ``internal``: our own fault, see ``detail``."""
 
 Truncation = Literal["", "length", "time", "disconnect"]
 """Why a body is not whole: it was longer than the limit, took longer, or the server left; empty: it is whole."""
@@ -65,11 +67,11 @@ class FetchResult(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fals
     wire_bytes: Integer = 0
     """Length of the body as it came, before content decoding; 0: no body."""
     body_bytes: Integer = 0
-    """Content-decoded length, as kept; 0: no body."""
+    """Content-decoded length, as kept, or that of an undecodable body as it came; 0: no body."""
     truncated: Truncation = ""
     """Why the body is not whole; empty: it is."""
     digest: str = ""
-    """xxh3_128 of the decoded body in hex; empty: no body was read."""
+    """xxh3_128 of the body as kept in hex; empty: no body was read."""
     text_digest: str = ""
     """xxh3_128 of an HTML page's text in hex, where adaptive visits judge a change by it; empty: they do not."""
     previous_digest: str = ""

@@ -1,10 +1,13 @@
-"""Topic ``pages``: one HTTP response of any status; the value is the content-decoded body, ONE header holds its facts as JSON."""
+"""Topic ``pages``: one HTTP response of any status; the value is the content-decoded body, ONE header holds its facts as JSON.
+
+Only a body that could not be decoded is there as it came; its facts say so (``undecoded``).
+"""
 
 from typing import Final, Literal
 
 from msgspec import Struct
 
-from schemas.codec import Integer, decoder
+from schemas.codec import Integer, Undecodable, decoder
 from schemas.fetched import Truncation
 from schemas.schedule import OrderKind
 
@@ -26,6 +29,8 @@ class PageFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Scheme of the request."""
     kind: OrderKind = "pages"
     """Kind of the order: ``robots`` for a robots.txt."""
+    robots_of: str = ""
+    """Server whose robots.txt was redirected here; empty: none."""
     fetched_ms: Integer = 0
     """When the request started, milliseconds since 1970; 0: not known."""
     address: str = ""
@@ -41,11 +46,13 @@ class PageFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
     wire_bytes: Integer = 0
     """Length of the body as it came, before content decoding; 0: no body."""
     body_bytes: Integer = 0
-    """Content-decoded length, which is the value's; 0: no body."""
+    """The value's length, content-decoded unless ``undecoded``; 0: no body."""
+    undecoded: bool = False
+    """The content coding could not be undone: the value is the body as it came, still as Content-Encoding says, or not even that."""
     truncated: Truncation = ""
     """Why the body is not whole; empty: it is."""
     digest: str = ""
-    """xxh3_128 of the decoded body in hex; empty: no body was read."""
+    """xxh3_128 of the value in hex; empty: no body was read."""
     previous_digest: str = ""
     """Digest of the previous visit; empty: none."""
     previous_ms: Integer = 0
@@ -70,4 +77,12 @@ class PageFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
         return f"{self.scheme}://{self.server}{self.path}"
 
 
-decode_facts = decoder(PageFacts)
+_decode: Final = decoder(PageFacts)
+
+
+def decode_facts(value: bytes | None) -> PageFacts:
+    """Raises Undecodable and nothing else, also for what is no page of any URL."""
+    facts = _decode(value)
+    if not facts.path.startswith("/"):
+        raise Undecodable(f"expected a path that begins with a slash, found {facts.path[:80]!r}")
+    return facts

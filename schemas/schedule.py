@@ -28,7 +28,7 @@ class OrderUrl(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     seed: Integer = 0
     """Number of the seed that this chain began with, from 0."""
     priority: Integer = 0
-    """0 is the most urgent; what the ordering policy gave."""
+    """0 is the most urgent; what `frontier.priority` gave."""
     visit: Integer = 0
     """How often the URL was fetched before; 0: first visit."""
     etag: str = ""
@@ -49,7 +49,9 @@ class FetchOrder(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False
     server: str
     """Server that all URLs belong to."""
     lease: str
-    """Unique in the crawl: partition, checkpoint sequence, number."""
+    """Unique in the crawl: partition and number of the order in it, as "3-1207"."""
+    partition: Integer = -1
+    """The frontier's partition, which gets the results; -1: where the server's hash says."""
     urls: tuple[OrderUrl, ...]
     """What to fetch, in this order."""
     kind: OrderKind = "pages"
@@ -63,11 +65,11 @@ class FetchOrder(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False
     created_ms: Integer = 0
     """When the order was made, milliseconds since 1970; 0: not known."""
     connections: Integer = 1
-    """Requests to the server that may run at once, from 1."""
+    """Not used any more: an order's requests run one after the other, whatever stands here."""
     policy: str = "host-hash"
-    """Routing policy that chose the partition."""
+    """Routing policy that chose the partition; the frontier has one and leaves the default."""
     policy_version: Integer = 1
-    """Version of that policy, from 1."""
+    """Version of that policy, from 1; left at the default likewise."""
     config_version: str = ""
     """Version of the configuration under which the order was made; empty: not recorded."""
 

@@ -40,9 +40,9 @@ class Topic(Struct, frozen=True, kw_only=True):
 TOPICS: Final = (
     Topic(
         name="discovered",
-        carries="links found on one page to one server",
+        carries="links found on one page to one server, or rows of sites for the partitions that they concern",
         key="server",
-        written_by=("cli", "extractor"),
+        written_by=("cli", "extractor", "frontier", "coordinator"),
         read_by=("frontier",),
     ),
     Topic(
@@ -102,11 +102,27 @@ TOPICS: Final = (
     Topic(
         name="sites",
         carries="site partition information",
-        key="server",
+        key="site",
         partitions=1,
         cleanup="compact",
         written_by=("coordinator",),
-        read_by=("extractor", "frontier"),
+        read_by=("extractor", "cli"),
+    ),
+    Topic(
+        name="sites-found",
+        carries="sites that were met for the first time, and what people decided of sites",
+        key="home or action",
+        partitions=1,
+        written_by=("frontier", "cli"),
+        read_by=("coordinator",),
+    ),
+    Topic(
+        name="coordinator-changelog",
+        carries="the coordinator's state as deltas, snapshot pieces and checkpoints",
+        key="site",
+        partitions=1,
+        written_by=("coordinator",),
+        read_by=("coordinator", "cli"),
     ),
     Topic(
         name="control",

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from gregor import errors
-from gregor.errors import ConfigError, ForeignState, GregorError, RecordError, TopologyError
+from gregor.errors import ConfigError, ForeignState, GregorError, TopologyError
 
 
 def everything(root: type[GregorError] = GregorError) -> list[type[GregorError]]:
@@ -35,10 +35,6 @@ def test_an_error_that_a_command_mends_names_the_command() -> None:
 
 def test_the_exit_code_can_be_chosen_where_it_is_raised() -> None:
     assert GregorError("x", exit_code=4).exit_code == 4
-
-
-def test_a_record_error_keeps_its_reason() -> None:
-    assert RecordError("not JSON").reason == "not JSON"
 
 
 def test_a_configuration_error_without_a_list_has_itself_as_its_only_problem() -> None:

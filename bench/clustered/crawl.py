@@ -13,13 +13,13 @@ from bench.crawling.contenders import GREGOR, requests_of
 from bench.crawling.sites import Site
 from bench.fetching.nginx import nginx
 from gregor.config import Config, load
-from gregor.pipeline.extracting import placement_of
-from gregor.pipeline.local.cluster import LocalCluster, Plan
-from gregor.pipeline.progress import is_done
-from gregor.pipeline.seeds import parse_seeds, write_seeds
-from gregor.pipeline.stages import ROLES
-from gregor.stage.loop import now_ms
-from gregor.url.rules import rules_of
+from gregor.rules.canonical import rules_of
+from gregor.run.local.cluster import ClusterPlan, LocalCluster
+from gregor.run.placement import placement_of
+from gregor.run.progress import is_done
+from gregor.run.seeds import parse_seeds, write_seeds
+from gregor.run.topology import ROLES, enabled_roles
+from gregor.runtime.loops.loop import now_ms
 
 LOOK_EVERY_S: Final = 1.0
 """As often as `gregor cluster` looks."""
@@ -54,9 +54,9 @@ def settings(archive: bool) -> Config:
 @contextmanager
 def cluster(config: Config, folder: Path) -> Iterator[LocalCluster]:
     """One broker and one worker of each role, all of them ready for the first record."""
-    roles = ["frontier", "fetcher", "extractor", *(["archiver"] if config.archive.enabled else [])]
-    with LocalCluster(config, folder, Plan(workers=dict.fromkeys(roles, 1))) as job:
-        _until_ready(job, roles)
+    roles = list(enabled_roles(config))
+    with LocalCluster(config, folder, ClusterPlan(workers=dict.fromkeys(roles, 1))) as job:
+        until_ready(job, roles)
         yield job
 
 
@@ -87,7 +87,7 @@ def _cpu(job: LocalCluster) -> dict[str, float]:
     return dict(job.cpu_s)
 
 
-def _until_ready(job: LocalCluster, roles: Sequence[str]) -> None:
+def until_ready(job: LocalCluster, roles: Sequence[str]) -> None:
     """A member commits where it stands in its partitions, all of them, once it owns them."""
     give_up = time.monotonic() + PATIENCE_S
     for role in roles:

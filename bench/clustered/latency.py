@@ -2,15 +2,16 @@
 
 import secrets
 import time
+from collections.abc import Sequence
 from random import Random
 from typing import Final
 
 import confluent_kafka as ck
 
 from gregor.config import Config
-from gregor.pipeline.extracting import placement_of
-from gregor.transport.kafka.clients import Clients
-from gregor.transport.kafka.transport import KafkaTransport
+from gregor.run.placement import placement_of
+from gregor.runtime.transport.kafka.clients import Clients
+from gregor.runtime.transport.kafka.transport import KafkaTransport
 from schemas.codec import encode
 from schemas.discovered import Discovered
 from schemas.schedule import decode_order
@@ -20,22 +21,21 @@ BETWEEN_S: Final = (0.05, 0.25)
 """Between one order and the next link: at no fixed distance from anybody's clock."""
 
 
-def measure(config: Config, transport: KafkaTransport, server: str, links: int) -> list[float]:
-    """Milliseconds for each link, one after the other, from the call that commits it to ``discovered`` to the moment at which a reader
-    of committed records has its order. The reader's own way to the broker is part of it."""
+def measure(config: Config, transport: KafkaTransport, links: Sequence[tuple[str, str]]) -> list[float]:
+    """Milliseconds for each link (server and path), one after the other, from the call that commits it to ``discovered`` to the moment at
+    which a reader of committed records has its order. The reader's own way to the broker is part of it."""
     clients = Clients(config.names, config.kafka)
     orders = _at_the_end(clients, transport)
     producer = clients.producer("cli", secrets.token_hex(8))
     producer.init_transactions(TIMEOUT_S)
-    partition = placement_of(config).partition(server)
+    placement = placement_of(config)
     random = Random(1)
     taken = []
-    for number in range(links):
+    for server, path in links:
         time.sleep(random.uniform(*BETWEEN_S))
-        path = f"/latency/{number}.html"
         found = Discovered(server=server, paths=(path,), scheme="http", found_ms=int(time.time() * 1000))
         producer.begin_transaction()
-        producer.produce(clients.names.topic("discovered"), encode(found), server, partition)
+        producer.produce(clients.names.topic("discovered"), encode(found), server, placement.partition(server))
         producer.flush(TIMEOUT_S)
         began = time.perf_counter()
         producer.commit_transaction(TIMEOUT_S)

@@ -10,14 +10,14 @@ from typing import Final
 from msgspec import Struct
 
 from gregor.config import Config, load
-from gregor.pipeline.extracting import placement_of
-from gregor.pipeline.worker import kafka_transport
-from gregor.stage.loop import StageLoop
-from gregor.stage.running import LONGEST_WAIT_S
-from gregor.transport.kafka.clients import Clients
-from gregor.transport.kafka.session import KafkaSession
-from gregor.transport.kafka.topics import create
-from gregor.transport.port import Commit, Event, Output, TopicPartition
+from gregor.run.placement import placement_of
+from gregor.run.worker import kafka_transport
+from gregor.runtime.loops.loop import StageLoop
+from gregor.runtime.loops.running import LONGEST_WAIT_S
+from gregor.runtime.transport.kafka.clients import Clients
+from gregor.runtime.transport.kafka.session import KafkaSession
+from gregor.runtime.transport.kafka.topics import create
+from gregor.runtime.transport.port import Commit, Event, Output, TopicPartition
 from gregor.url.fingerprint import Placement
 from schemas.codec import encode
 from schemas.discovered import Discovered
@@ -50,7 +50,7 @@ class Restored(Struct, frozen=True, kw_only=True):
 class Noted:
     """A session that remembers when its first event came: the group has given it its partitions."""
 
-    prompt = False
+    cheap_commit = False
 
     def __init__(self, session: KafkaSession) -> None:
         self._session = session

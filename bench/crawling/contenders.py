@@ -18,12 +18,15 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from bench.crawling.sites import Site
+from bench.crawling.sites import WEB_HOSTS, Site
 from bench.fetching.nginx import nginx
+from gregor.demo.answer import loopback
 from infra.kafka.jars import cache_folder
 
 SAMPLE_EVERY_S: Final = 0.1
 HERE: Final = Path(__file__).parent
+FOLLOW: Final = "GREGOR_CRAWL__FOLLOW_LINKS"
+"""gregor's own setting; the others here are told by it too."""
 
 GREGOR: Final = {
     "GREGOR_FETCH__ALLOW_ADDRESSES": '["127.0.0.0/8"]',
@@ -39,8 +42,8 @@ class Contender(Struct, frozen=True):
 
     name: str
     version: str
-    command: Callable[[str, Path], list[str]]
-    """From the start URL and an empty folder."""
+    command: Callable[[list[str], Path], list[str]]
+    """From the URLs to start from and an empty folder. Those that crawl sites of one start take the first."""
     environment: Mapping[str, str] = {}
 
 
@@ -78,13 +81,13 @@ def contenders() -> list[Contender]:
     made = [
         _gregor("gregor", "false"),
         _gregor("gregor+archive", "true"),
-        Contender("bare", "aiohttp", lambda url, _: [here, "-m", "bench.crawling.bare", url]),
+        Contender("bare", "aiohttp", lambda urls, _: [here, "-m", "bench.crawling.bare", *urls]),
         scrapy(),
     ]
     if shutil.which("go"):
-        made.append(Contender("colly", _colly_version(), lambda url, _: [str(_built_colly()), url]))
+        made.append(Contender("colly", _colly_version(), lambda urls, _: [str(_built_colly()), urls[0]]))
     if shutil.which("cargo"):
-        made.append(Contender("spider-rs", _spider_rs_version(), lambda url, _: [str(_built_spider_rs()), url]))
+        made.append(Contender("spider-rs", _spider_rs_version(), lambda urls, _: [str(_built_spider_rs()), urls[0]]))
     if shutil.which("wget2"):
         made.append(Contender("wget2", "", _wget2))
     return made
@@ -93,15 +96,15 @@ def contenders() -> list[Contender]:
 def scrapy(pages: int = 0) -> Contender:
     """Stopped after about so many pages; 0: never."""
 
-    def command(url: str, folder: Path) -> list[str]:
-        return [sys.executable, "-m", "bench.crawling.spider", url, str(pages)]
+    def command(urls: list[str], folder: Path) -> list[str]:
+        return [sys.executable, "-m", "bench.crawling.spider", str(pages), *urls]
 
     return Contender("scrapy", _version("scrapy"), command)
 
 
 def _gregor(name: str, archive: str) -> Contender:
-    def command(url: str, folder: Path) -> list[str]:
-        return [sys.executable, "-m", "gregor", "crawl", "--output", str(folder / "out"), "--json", url]
+    def command(urls: list[str], folder: Path) -> list[str]:
+        return [sys.executable, "-m", "gregor", "crawl", "--output", str(folder / "out"), "--json", *urls]
 
     return Contender(name, _version("gregor-crawl"), command, {**GREGOR, "GREGOR_ARCHIVE__ENABLED": archive})
 
@@ -145,9 +148,9 @@ def _spider_rs_version() -> str:
     return str(manifest["dependencies"]["spider"]).removeprefix("=")
 
 
-def _wget2(url: str, folder: Path) -> list[str]:
+def _wget2(urls: list[str], folder: Path) -> list[str]:
     quiet = ["--quiet", "--delete-after", "--no-robots", "--max-threads=32", f"--directory-prefix={folder}"]
-    return ["wget2", "--recursive", "--level=inf", "--no-parent", *quiet, url]
+    return ["wget2", "--recursive", "--level=inf", "--no-parent", *quiet, urls[0]]
 
 
 def _version(package: str) -> str:
@@ -163,12 +166,14 @@ def measure(contender: Contender, site: Site) -> Run:
     with tempfile.TemporaryDirectory(prefix="gregor-bench-") as name:
         folder = Path(name)
         log, output = folder / "access.log", folder / "output"
-        with nginx(site.folder, log) as port:
-            command = contender.command(f"http://127.0.0.1:{port}{site.start}", folder)
+        authority, certificate = _certificate(folder) if site.tls else (None, None)
+        environment = {**os.environ, **contender.environment, FOLLOW: "true" if site.follow else "false"}
+        if authority is not None:
+            environment["SSL_CERT_FILE"] = str(authority)
+        with nginx(site.folder, log, certificate, site.packed) as port:
+            command = contender.command(site.urls(port), folder)
             with output.open("wb") as stdout:
-                process = subprocess.Popen(
-                    command, stdout=stdout, stderr=subprocess.DEVNULL, env={**os.environ, **contender.environment}
-                )
+                process = subprocess.Popen(command, stdout=stdout, stderr=subprocess.DEVNULL, env=environment)
                 with _memory(process.pid) as peak:
                     _, status, usage = os.wait4(process.pid, 0)
                 process.returncode = os.waitstatus_to_exitcode(status)
@@ -186,6 +191,17 @@ def measure(contender: Contender, site: Site) -> Run:
             requests_per_url=round(len(requests) / len({path for _, _, path in requests}), 4),
             stage_shares=_shares(output),
         )
+
+
+def _certificate(folder: Path) -> tuple[Path, Path]:
+    """Of an authority made up for it, and of all addresses that a site may have, with its key."""
+    import trustme
+
+    authority = trustme.CA()
+    made, signed = folder / "authority.pem", folder / "server.pem"
+    authority.cert_pem.write_to_path(str(made))
+    authority.issue_cert(*map(loopback, range(WEB_HOSTS))).private_key_and_cert_chain_pem.write_to_path(str(signed))
+    return made, signed
 
 
 def requests_of(log: Path) -> list[tuple[float, str, str]]:

@@ -92,7 +92,7 @@ def _crawl(folder: Path, port: int, pages: int) -> tuple[list[Sample], dict[str,
     told: dict[str, Any] = {}
     with subprocess.Popen(command, cwd=folder, env=_ENVIRONMENT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        sampler = _Sampler(process.pid)
+        sampler = Sampler(process.pid)
         try:
             for line in process.stdout:
                 told = json.loads(line)
@@ -103,7 +103,7 @@ def _crawl(folder: Path, port: int, pages: int) -> tuple[list[Sample], dict[str,
     return sampler.samples, told
 
 
-class _Sampler:
+class Sampler:
     """Looks at the memory of a process and all that it started, several times a second, until they end."""
 
     def __init__(self, pid: int) -> None:

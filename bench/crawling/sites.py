@@ -1,5 +1,6 @@
-"""The sites that are crawled: a generated one and real documentation, as folders of files."""
+"""The sites that are crawled, as folders of files: a generated one, real documentation, and pages like those of the web."""
 
+import gzip
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -7,11 +8,16 @@ from typing import Final
 from msgspec import Struct
 from selectolax.lexbor import LexborHTMLParser
 
-from infra.documentation import site_folder
+from bench.crawling.web_pages import web_bodies, web_page
+from gregor.demo.answer import loopback
+from infra.documentation import SITES, site_folder
 
 PAGE_BYTES: Final = 20 * 1024
 LINKS: Final = 100
 SAMPLE: Final = 200
+WEB_HOSTS: Final = 50
+WEB_LINKS: Final = 400
+ABSOLUTE: Final = 0.59
 _WORDS: Final = ("one", "morning", "it", "woke", "before", "the", "household", "and", "found", "its", "ceiling", "near")
 
 
@@ -25,6 +31,21 @@ class Site(Struct, frozen=True):
     """Of a sample of its pages."""
     rounds: int = 1
     """How often each crawler has it, of which the run in the middle counts."""
+    more_starts: tuple[tuple[int, str], ...] = ()
+    """Further pages to start from: the number of the host that has it, and its path. The first one is on host 0."""
+    tls: bool = False
+    packed: bool = False
+    """Sent as gzip."""
+    follow: bool = True
+    """False: what its pages link to is elsewhere, and the pages to start from are all."""
+    crawlers: tuple[str, ...] = ()
+    """Those that can crawl it; none: all."""
+
+    def urls(self, port: int) -> list[str]:
+        """Where a crawl of it starts."""
+        scheme = "https" if self.tls else "http"
+        starts = ((0, self.start), *self.more_starts)
+        return [f"{scheme}://{loopback(host)}:{port}{path}" for host, path in starts]
 
 
 def generated(folder: Path, pages: int) -> Site:
@@ -37,10 +58,55 @@ def generated(folder: Path, pages: int) -> Site:
     return Site("generated", folder, f"/{_path(0)}", _links_per_page(folder))
 
 
+def web(folder: Path, pages: int, real: Path | None, packed: bool) -> Site:
+    """Pages like those of the web (web_pages.py), or real ones, on fifty hosts over TLS. Every host is entered by its first page; real
+    ones lead elsewhere, and all are given."""
+    random = Random(1)
+    bodies = web_bodies(pages, real) if real is not None else None
+    for number in range(pages):
+        body = bodies[number] if bodies is not None else web_page(random, number, _web_links(random, number, pages))
+        path = folder / _web_path(number)[1:]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+        if packed:
+            path.with_suffix(".html.gz").write_bytes(gzip.compress(body, 6))
+    starts = range(1, pages if real is not None else WEB_HOSTS)
+    return Site(
+        f"web{'-real' if real is not None else ''}{'-gzip' if packed else ''}",
+        folder,
+        _web_path(0),
+        _links_per_page(folder),
+        more_starts=tuple((number % WEB_HOSTS, _web_path(number)) for number in starts),
+        tls=True,
+        packed=packed,
+        follow=real is None,
+        crawlers=("gregor", "gregor+archive", "bare", "scrapy"),
+    )
+
+
+def _web_path(number: int) -> str:
+    return f"/h{number % WEB_HOSTS}/{number // WEB_HOSTS}.html"
+
+
+def _web_links(random: Random, number: int, pages: int) -> list[str]:
+    """The next pages of the host, so that all are found, then others of it and those of the world, as the statistics have them."""
+    host, own = number % WEB_HOSTS, number // WEB_HOSTS
+    here = len(range(host, pages, WEB_HOSTS))
+    links = [f"/h{host}/{one}.html" for one in range(own * 3 + 1, own * 3 + 4) if one < here]
+    while len(links) < WEB_LINKS:
+        inside = random.random() > ABSOLUTE
+        links.append(
+            f"/h{host}/{random.randrange(here)}.html"
+            if inside
+            else f"https://site{random.randrange(200)}.example/{random.randrange(10_000)}.html"
+        )
+    return links
+
+
 def documentation(name: str) -> Site:
     folder = site_folder(name)
-    # It is crawled within about a second, which is too short for one run to tell.
-    return Site(name, folder, "/index.html", _links_per_page(folder), rounds=3)
+    # The small one is crawled within about a second, which is too short for one run to tell.
+    return Site(name, folder, "/index.html", _links_per_page(folder), rounds=3 if name in SITES else 1)
 
 
 def _links_per_page(folder: Path) -> float:

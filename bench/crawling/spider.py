@@ -1,8 +1,9 @@
 """Scrapy as its documentation recommends for a broad crawl of one site: LinkExtractor, no delay, no cookies, no retries.
 
-Run: python -m bench.crawling.spider URL [PAGES], after about so many pages it stops
+Run: python -m bench.crawling.spider PAGES URL..., after about so many pages it stops (0: never)
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -15,22 +16,25 @@ from scrapy.linkextractors import LinkExtractor
 
 
 class SiteSpider(Spider):
-    """Every page of one host."""
+    """Every page of the hosts it starts from."""
 
     name = "site"
 
-    def __init__(self, start: str) -> None:
+    def __init__(self, starts: list[str]) -> None:
         super().__init__()
-        self.start_urls = [start]
-        self._extract = LinkExtractor(allow_domains=urlsplit(start).netloc, canonicalize=True).extract_links
+        self.start_urls = starts
+        domains = {urlsplit(start).netloc for start in starts}
+        self._extract = LinkExtractor(allow_domains=domains, canonicalize=True).extract_links
+        self._follow = os.environ.get("GREGOR_CRAWL__FOLLOW_LINKS") != "false"
 
     def parse(self, response: Response, **_: Any) -> Iterator[Request]:
         if isinstance(response, HtmlResponse):
             for link in self._extract(response):
-                yield Request(link.url)
+                if self._follow:
+                    yield Request(link.url)
 
 
-def main(start: str, pages: int) -> None:
+def main(pages: int, starts: list[str]) -> None:
     settings = {
         "ROBOTSTXT_OBEY": False,
         "CONCURRENT_REQUESTS": 32,
@@ -44,9 +48,9 @@ def main(start: str, pages: int) -> None:
         "CLOSESPIDER_PAGECOUNT": pages,
     }
     process = CrawlerProcess(settings)
-    process.crawl(SiteSpider, start=start)
+    process.crawl(SiteSpider, starts=starts)
     process.start()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    main(int(sys.argv[1]), sys.argv[2:])

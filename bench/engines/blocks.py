@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.engines.interface import Stats, Urls
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.state.store import Range, StateReader, StateWriter, Store
-from streams.frontier.uniqueness.apply import apply
-from streams.frontier.uniqueness.blocks import Layout
-from streams.frontier.uniqueness.engine import Engine, Found
-from streams.frontier.uniqueness.facts import COUNT_UNIT
-from streams.frontier.uniqueness.state import FAMILIES
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.state.store import Range, StateReader, StateWriter, Store
+from streams.frontier.storage.uniqueness.apply import apply
+from streams.frontier.storage.uniqueness.blocks import BlockLayout
+from streams.frontier.storage.uniqueness.engine import UniquenessEngine, UrlBatch
+from streams.frontier.storage.uniqueness.facts import COUNT_UNIT
+from streams.frontier.storage.uniqueness.state import FAMILIES
 
 _BUSY: Final = ("mem-table-flush-pending", "num-running-flushes", "compaction-pending", "num-running-compactions")
 
@@ -82,13 +82,13 @@ class Blocks:
 
     def __init__(
         self,
-        layout: Layout | None = None,
+        layout: BlockLayout | None = None,
         count_unit: int = COUNT_UNIT,
         options: StoreOptions | None = None,
         cache_bytes: int = 480 << 20,
         recent_entries: int = 4 << 20,
     ) -> None:
-        self._layout = layout or Layout()
+        self._layout = layout or BlockLayout()
         self._count_unit = count_unit
         self._options = options or StoreOptions(block_cache_bytes=8 << 20)
         self._cache_bytes = cache_bytes
@@ -103,11 +103,11 @@ class Blocks:
     def open(self, folder: Path) -> None:
         self._store = Store(folder, FAMILIES, SharedMemory(self._options))
         self._state = CountedReader(self._store.view())
-        self._engine = Engine(self._state, self._count_unit, self._cache_bytes, self._recent_entries)
+        self._engine = UniquenessEngine(self._state, self._count_unit, self._cache_bytes, self._recent_entries)
 
     def check(self, batch: Urls) -> npt.NDArray[np.bool_]:
         n = len(batch)
-        found = Found(
+        found = UrlBatch(
             batch.server_hashes,
             batch.fingerprints,
             np.ones(n, np.uint16),

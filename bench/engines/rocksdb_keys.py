@@ -10,8 +10,8 @@ from rocksdict import BlockBasedOptions, Options
 
 from bench.engines.blocks import settle
 from bench.engines.interface import Stats, Urls
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.state.store import Store
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.state.store import Store
 from gregor.url.fingerprint import seen_keys
 
 _FAMILY: Final = "known"

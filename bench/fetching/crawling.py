@@ -13,11 +13,11 @@ import uvloop
 from msgspec import Struct
 
 from gregor.config import Config, load
-from gregor.stage.orders import OrderLoop
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.transport.embedded.settings import EmbeddedSettings
-from gregor.transport.embedded.transport import EmbeddedTransport
-from gregor.transport.port import Output
+from gregor.runtime.loops.orders import OrderLoop
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.transport.embedded.settings import EmbeddedSettings
+from gregor.runtime.transport.embedded.transport import EmbeddedTransport
+from gregor.runtime.transport.port import Output
 from gregor.url.fingerprint import HashPlacement
 from schemas.codec import encode
 from schemas.fetched import Fetched, decode_fetched
@@ -74,6 +74,7 @@ def through_the_stage(plan: Plan) -> Measured:
     """Orders from ``schedule``, results and pages committed; the time ends with the last commit."""
     flags = {
         "fetch.allow_addresses": ["127.0.0.0/8"],
+        "fetch.delay_s": 0.0,
         "fetch.connections": plan.connections,
         "fetch.connect_timeout_s": plan.connect_timeout_s,
     }

@@ -35,7 +35,8 @@ http {{
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     types {{ text/html html; text/css css; image/png png; text/javascript js; image/svg+xml svg; }}
-    server {{ listen 0.0.0.0:{port}; root {root}; }}
+    gzip_static {gzip};
+    server {{ listen 0.0.0.0:{port}{tls}; root {root}; }}
 }}
 """
 
@@ -50,8 +51,13 @@ def _found() -> str | None:
 
 
 @contextmanager
-def nginx(root: Path | None = None, log: Path | None = None) -> Iterator[int]:
-    """Yields the port; it answers on every address of 127.0.0.0/8. ``log`` gets a line for each request: time, status, path."""
+def nginx(
+    root: Path | None = None, log: Path | None = None, certificate: Path | None = None, packed: bool = False
+) -> Iterator[int]:
+    """Yields the port; it answers on every address of 127.0.0.0/8. ``log`` gets a line for each request: time, status, path.
+
+    With a ``certificate`` (a file with its key in it) it speaks TLS; ``packed``: files that lie there as .gz too are sent so.
+    """
     with TemporaryDirectory(prefix="gregor-bench-") as name:
         folder = Path(name)
         # Workers of nginx run as another user and must reach the pages.
@@ -65,7 +71,9 @@ def nginx(root: Path | None = None, log: Path | None = None) -> Iterator[int]:
         user = "user root;" if os.geteuid() == 0 else ""
         # A buffer, so that the log costs next to nothing; it is written when nginx ends.
         where = "off" if log is None else f"{log} line buffer=256k"
-        config.write_text(_CONFIG.format(user=user, folder=folder, port=port, root=root, log=where))
+        tls = f" ssl; ssl_certificate {certificate}; ssl_certificate_key {certificate}" if certificate else ""
+        gzip = "on" if packed else "off"
+        config.write_text(_CONFIG.format(user=user, folder=folder, port=port, root=root, log=where, tls=tls, gzip=gzip))
         process = subprocess.Popen([program(), "-c", str(config), "-e", f"{folder}/error.log"])
         try:
             _wait(process, port, folder)

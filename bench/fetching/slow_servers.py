@@ -6,7 +6,7 @@ from typing import Final, cast
 
 import uvloop
 
-from workers.fetcher.files import allow_open_files
+from workers.fetcher.fd_limit import allow_open_files
 
 MOST: Final = 12_000
 ANSWER: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1024\r\n\r\n" + b"x" * 1024

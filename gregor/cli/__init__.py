@@ -1,4 +1,4 @@
-"""The command line. `main` is the console script: a mistake is one line and an exit code, a bug its traceback."""
+"""The command line: options in, lines out, nothing decided here. `main` is the console script: a mistake is one line and an exit code."""
 
 import os
 import sys
@@ -7,7 +7,8 @@ from io import TextIOWrapper
 
 import click
 
-from gregor.cli.frame import cli
+from gregor.cli.group import cli
+from gregor.cli.say import say, say_lines
 from gregor.errors import (
     EXIT_BROKEN_PIPE,
     EXIT_BUG,
@@ -19,12 +20,14 @@ from gregor.errors import (
     no_access,
     no_room,
 )
+from gregor.printable import log_printable, printed_traceback
 
 __all__ = ["cli", "main"]
 
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run one command and leave with its exit code (gregor/errors.py lists them)."""
+    log_printable()
     if isinstance(sys.stdout, TextIOWrapper):
         # A character that the terminal's encoding lacks is escaped, as on stderr.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -59,7 +62,7 @@ def run(args: list[str]) -> int:
     except Exception as error:
         known = no_room("what is written", error) or _refused(error)
         if known is None:
-            sys.excepthook(*sys.exc_info())
+            say_lines(printed_traceback(error), err=True)
             _say(
                 "this is a bug in gregor: please report it to the project with the lines above and the command you ran"
             )
@@ -73,7 +76,7 @@ def _run(args: list[str]) -> int:
         with cli.make_context("gregor", args) as context:
             cli.invoke(context)
     except click.exceptions.NoArgsIsHelpError as help_wanted:
-        click.echo(help_wanted.format_message(), err=True)
+        say_lines(help_wanted.format_message().split("\n"), err=True)
         return EXIT_USAGE
     except click.exceptions.Exit as end:
         sys.stdout.flush()
@@ -88,4 +91,4 @@ def _refused(error: Exception) -> GregorError | None:
 
 
 def _say(line: str) -> None:
-    click.echo(f"gregor: {line}", err=True)
+    say(f"gregor: {line}", err=True)

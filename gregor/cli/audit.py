@@ -4,27 +4,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-import msgspec
 
-from gregor.audit.finding import Finding
-from gregor.audit.run import Places, audit
-from gregor.cli.settings import Settings, pass_settings
-from gregor.cli.target import bootstrap_option, configuration, json_option, opened
+from gregor.cli.say import say_json, say_lines
+from gregor.cli.settings import CliSettings, pass_settings
+from gregor.cli.target import bootstrap_option, configuration, json_option, opened, state_option
 from gregor.errors import CheckFailed
-from gregor.pipeline.operate.access import FolderAccess
-from gregor.pipeline.operate.pauses import held
-from gregor.pipeline.stages import archive_folder
+from gregor.inspect.audit.finding import Finding
+from gregor.inspect.audit.run import Places, audit
+from gregor.operate.control_state import control_state
+from gregor.operate.crawl_handle import FolderHandle
+from workers.archiver.role import archive_folder
 
 
 @click.command("audit", short_help="Prove or refute that nothing is lost or twice.")
 @click.argument("place", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @bootstrap_option
-@click.option(
-    "--state",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Folder of a frontier worker, whose state is compared too. [state.folder]",
-)
+@state_option("Folder of a frontier worker, whose state is compared too. [state.folder]")
 @click.option(
     "--archive",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -47,7 +42,7 @@ from gregor.pipeline.stages import archive_folder
 @json_option
 @pass_settings
 def audit_command(
-    settings: Settings,
+    settings: CliSettings,
     place: Path | None,
     bootstrap: str | None,
     state: Path | None,
@@ -70,19 +65,19 @@ def audit_command(
       gregor audit docs --json
     """
     settings = settings.with_state(state)
-    with opened(settings, place, bootstrap) as access:
-        config, _ = configuration(settings, access, held(access.reader), bootstrap)
+    with opened(settings, place, bootstrap) as handle:
+        config, _ = configuration(settings, handle, control_state(handle.reader), bootstrap)
         if archive is None:
-            home = access.folder.parent if isinstance(access, FolderAccess) else Path(config.state.folder)
+            home = handle.folder.parent if isinstance(handle, FolderHandle) else Path(config.state.folder)
             archive = archive_folder(config, home)
-        places = Places(archive=archive if archive.is_dir() else None, spill=temporary)
-        findings = audit(access.reader, config, access.partitions, places, tolerance_ms)
+        places = Places(archive=archive if archive.is_dir() else None, sort_folder=temporary)
+        findings = audit(handle.reader, config, handle.partitions, places, tolerance_ms)
     broken = [one.name for one in findings if not one.holds]
     if as_json:
-        document = {"crawl": access.crawl, "ok": not broken, "invariants": findings}
-        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        document = {"crawl": handle.crawl, "ok": not broken, "invariants": findings}
+        say_json(document, indent=2)
     else:
-        click.echo("\n".join(_lines(findings)))
+        say_lines(_lines(findings))
     if broken:
         raise CheckFailed(f"{len(broken)} of {len(findings)} promises are broken: {', '.join(broken)}")
 

@@ -4,6 +4,7 @@ import logging
 import shutil
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from gregor.cli.crawl_options import (
     RECRAWL,
     SEEDS,
     URLS,
+    WEB,
     flags_of,
     output_of,
     seeds_of,
@@ -27,17 +29,22 @@ from gregor.cli.crawl_options import (
 )
 from gregor.cli.crawl_outcome import tell, write_outputs
 from gregor.cli.interruptible import interruptible
-from gregor.cli.settings import Settings, pass_settings
-from gregor.cli.watching import Watching
+from gregor.cli.progress import ProgressDisplay
+from gregor.cli.say import say, say_json
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.config import Config, Flag
 from gregor.config.text import from_toml
 from gregor.demo.judge import judge
 from gregor.demo.museum import SETTINGS, Museum
 from gregor.demo.server import serve
 from gregor.errors import EXIT_INTERRUPTED, ConfigError, UsageError
-from gregor.pipeline.local.cluster import CONFIG, LOGS, METRICS, LocalCluster, Plan
-from gregor.pipeline.local.hold import LOCK, held
-from gregor.pipeline.progress import is_done
+from gregor.printable import log_printable
+from gregor.run.local.cluster import CONFIG, LOGS, METRICS, ClusterPlan, LocalCluster
+from gregor.run.local.folder_lock import LOCK, folder_lock
+from gregor.run.progress import is_done, waits_too_long_ms
+from gregor.run.topology import ROLES, enabled_roles
+from gregor.runtime.loops.loop import now_ms
+from workers.fetcher.backends.archive.web_files import require_web
 from workers.fetcher.contact import require_contact
 
 OUTPUT = "gregor-cluster"
@@ -45,19 +52,26 @@ DEMO_OUTPUT = "gregor-cluster-demo"
 LOOK_EVERY_S = 1.0
 
 
+def _with_workers(command: Callable[..., Any]) -> Callable[..., Any]:
+    """An option for each role: how many workers of it. Of a role that a crawl can do without there may be none."""
+    for role in reversed(ROLES.values()):
+        least = click.IntRange(min=0 if role.optional else 1)
+        shown = f"{role.name.capitalize()} workers."
+        command = click.option(f"--{role.name}s", type=least, default=1, show_default=True, help=shown)(command)
+    return command
+
+
 @click.command(short_help="Crawl with a small cluster on this machine.")
 @URLS
 @SEEDS
 @output_of("cluster", OUTPUT)
 @click.option("--brokers", type=click.Choice(["1", "3"]), default="1", show_default=True, help="Kafka brokers.")
-@click.option("--frontiers", type=click.IntRange(min=1), default=1, show_default=True, help="Frontier workers.")
-@click.option("--fetchers", type=click.IntRange(min=1), default=1, show_default=True, help="Fetcher workers.")
-@click.option("--extractors", type=click.IntRange(min=1), default=1, show_default=True, help="Extractor workers.")
-@click.option("--archivers", type=click.IntRange(min=0), default=1, show_default=True, help="Archiver workers.")
+@_with_workers
 @click.option(
     "--views/--no-views", default=True, show_default=True, help="Show the crawl in the browser while it runs."
 )
 @click.option("--ui", is_flag=True, help="Show Kafka's topics and groups in the browser, too.")
+@WEB
 @LIST
 @RECRAWL
 @with_cluster_settings
@@ -65,7 +79,7 @@ LOOK_EVERY_S = 1.0
 @JSON
 @DEMO
 @pass_settings
-def cluster(settings: Settings, /, urls: tuple[str, ...], output: Path | None, demo: bool, **chosen: Any) -> None:
+def cluster(settings: CliSettings, /, urls: tuple[str, ...], output: Path | None, demo: bool, **chosen: Any) -> None:
     """Start Kafka brokers and workers of every role on this machine, crawl, and stop all of it. For trying out how a crawl on a
     cluster runs and is operated: the workers are the same processes that run on many machines. Needs Java and Maven.
 
@@ -91,6 +105,8 @@ def cluster(settings: Settings, /, urls: tuple[str, ...], output: Path | None, d
     if demo:
         if urls or chosen["seed_file"]:
             raise UsageError("expected either seeds or --demo, found both")
+        if chosen["web"]:
+            raise UsageError("expected either --demo or --web, found both; the demo serves a web of its own")
         _crawl_demo(settings, flags, output, chosen)
         return
     seeds = seeds_of(urls, chosen["seed_file"])
@@ -99,10 +115,13 @@ def cluster(settings: Settings, /, urls: tuple[str, ...], output: Path | None, d
     if not config.crawl.seeds and not chosen["keep"]:
         raise UsageError("expected at least one seed, found none; give a URL, --keep, or try `gregor cluster --demo`")
     require_contact(config)
+    require_web(config)
     _run(config, output or Path(OUTPUT), chosen, GOES_ON)
 
 
-def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path | None, chosen: dict[str, Any]) -> None:
+def _crawl_demo(
+    settings: CliSettings, flags: dict[str, Flag | None], output: Path | None, chosen: dict[str, Any]
+) -> None:
     if output is None:
         output = Path(DEMO_OUTPUT)
         remove_last_demo(output)
@@ -114,9 +133,9 @@ def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path 
         _run(settings.load(flags).config, output, chosen, BEGINS_ANEW)
         found = judge(Museum(port=server.port), server.requested())
         if chosen["as_json"]:
-            click.echo(msgspec.json.encode({"type": "judgement", "clean": found.clean, **msgspec.to_builtins(found)}))
+            say_json({"type": "judgement", "clean": found.clean, **msgspec.to_builtins(found)})
         else:
-            click.echo(
+            say(
                 f"The museum's own log: {found.urls:,} URLs to be asked for, {found.requests:,} requests, {len(found.missed):,} "
                 f"missed, {len(found.too_often):,} too often, {len(found.strange):,} that are closed."
             )
@@ -130,7 +149,7 @@ def remove_last_demo(output: Path) -> None:
     except (OSError, ConfigError):
         return
     if last.crawl.name == DEMO_NAME:
-        with held(output):
+        with folder_lock(output):
             for entry in output.iterdir():
                 if entry.is_dir():
                     shutil.rmtree(entry)
@@ -140,61 +159,66 @@ def remove_last_demo(output: Path) -> None:
 
 def _run(config: Config, output: Path, chosen: dict[str, Any], after_stop: str) -> None:
     as_json, keep = chosen["as_json"], chosen["keep"]
-    logging.basicConfig(format="gregor: %(message)s", level=logging.WARNING)
-    workers = {
-        role: chosen[f"{role}s"]
-        for role in ("frontier", "fetcher", "extractor", "archiver")
-        if role != "archiver" or config.archive.enabled
-    }
-    plan = Plan(brokers=int(chosen["brokers"]), workers=workers, views=chosen["views"], ui=chosen["ui"])
+    log_printable(logging.WARNING, "gregor: %(message)s")
+    workers = {role: chosen[f"{role}s"] for role in enabled_roles(config)}
+    for role, count in workers.items():
+        if not count:
+            raise UsageError(
+                f"expected at least one {role}, which a crawl of this configuration needs, found --{role}s 0",
+                remedy="leave the option out",
+            )
+    plan = ClusterPlan(brokers=int(chosen["brokers"]), workers=workers, views=chosen["views"], ui=chosen["ui"])
     with interruptible() as stop:
-        watching = Watching(config.crawl.max_pages, as_json)
+        display = ProgressDisplay(config.crawl.max_pages, as_json)
         with LocalCluster(config, output, plan) as job:
             if not as_json:
                 _greet(job)
-            done = _until_done(job, watching, stop, keep)
+            done = _until_done(job, display, stop, keep)
             job.note_cpu()
             if done:
                 job.finish()
             else:
                 job.stop_workers()
-            watching.end()
+            display.end()
             summary = write_outputs(job, job.config, output)
-            if not done and not stop.is_set():
+            if not done and not stop.is_set() and not job.waits_until_ms:
                 job.let_go()
     tell(summary, job, job.config, output, as_json)
     if not done and not keep:
-        click.echo(f"Stopped. {after_stop}; all of it is in {output}.", err=True)
+        say(f"Stopped. {after_stop}; all of it is in {output}.", err=True)
         sys.exit(EXIT_INTERRUPTED)
 
 
-def _until_done(job: LocalCluster, watching: Watching, stop: threading.Event, keep: bool) -> bool:
-    """Whether it came to its end; else it was stopped."""
+def _until_done(job: LocalCluster, display: ProgressDisplay, stop: threading.Event, keep: bool) -> bool:
+    """Whether it came to its end; else it was stopped, or would wait for too long."""
     before, resting = job.look(), False
     while not stop.is_set() and not job.ended:
         stop.wait(LOOK_EVERY_S)
         job.tend()
         now = job.look()
         done = before is not None and now is not None and is_done(before, now)
-        if done and not keep:
+        if now is not None and done and not keep:
+            job.sites_waiting = now.sites_waiting
             return True
+        if before is not None and now is not None and not keep:
+            job.waits_until_ms = waits_too_long_ms(before, now, now_ms(), job.config.crawl.max_wait_hours)
+            if job.waits_until_ms:
+                return False
         if now is not None and not done:
-            watching.show(now)
+            display.show(now)
         elif now is not None and not resting:
-            watching.rest(now)
+            display.rest(now)
         before, resting = now, done
     return False
 
 
 def _greet(job: LocalCluster) -> None:
-    click.echo(f"Kafka answers at {job.bootstrap}; crawl {job.config.crawl.name}.")
+    say(f"Kafka answers at {job.bootstrap}; crawl {job.config.crawl.name}.")
     members = ", ".join(f"{member.name} ({member.pid})" for member in job.members)
-    click.echo(f"Workers and their processes: {members}. What they say: {job.folder / LOGS}.")
+    say(f"Workers and their processes: {members}. What they say: {job.folder / LOGS}.")
     if job.views is not None:
-        click.echo(f"Watch the crawl in the browser: {job.views.address}")
+        say(f"Watch the crawl in the browser: {job.views.address}")
     if job.ui is not None:
-        click.echo(f"Look at the topics in the browser: {job.ui.address}")
-    click.echo(f"Where their metrics are: {job.folder / METRICS}, for file_sd_configs of Prometheus.")
-    click.echo(
-        f"Look after it with: gregor --config {job.folder / CONFIG} status | explain URL | pause | seed URL | stop"
-    )
+        say(f"Look at the topics in the browser: {job.ui.address}")
+    say(f"Where their metrics are: {job.folder / METRICS}, for file_sd_configs of Prometheus.")
+    say(f"Look after it with: gregor --config {job.folder / CONFIG} status | explain URL | pause | seed URL | stop")

@@ -50,6 +50,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "explain": LazyCommand("gregor.cli.explain:explain_command", "Tell the whole story of a URL.", Section.OPERATE),
     "pause": LazyCommand("gregor.cli.pause:pause", "Hold a crawl, or one server, back.", Section.OPERATE),
     "resume": LazyCommand("gregor.cli.pause:resume", "Let a crawl, or one server, go on.", Section.OPERATE),
+    "sites": LazyCommand("gregor.cli.sites:sites", "List, approve, block or import sites.", Section.OPERATE),
     "dead-letters": LazyCommand(
         "gregor.cli.dead_letters:dead_letters", "List, show or put back unreadable records.", Section.OPERATE
     ),
@@ -60,5 +61,6 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "replay": LazyCommand(
         "gregor.cli.replay:replay_command", "Make the frontier again from its topics; compare.", Section.INSPECT
     ),
+    "plan": LazyCommand("gregor.cli.plan:plan_command", "Say what a large crawl will take.", Section.INSPECT),
     "config": LazyCommand("gregor.cli.config:config", "Show or check the configuration.", Section.INSPECT),
 }

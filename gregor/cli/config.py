@@ -1,7 +1,5 @@
 """`gregor config`: the effective configuration with the origin of each value, and a check of one file."""
 
-import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,15 +7,14 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
-from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.say import say, say_json, say_lines, width
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.config import Config, Loaded, load
 from gregor.config.secrets import shown
 from gregor.errors import CheckFailed, ConfigError
 
-PIPED_WIDTH = 80
 
-
-class Row(NamedTuple):
+class SettingRow(NamedTuple):
     """One setting as it may be printed; `value` holds no secret."""
 
     section: str
@@ -38,10 +35,13 @@ def config() -> None:
 @config.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 @pass_settings
-def show(settings: Settings, as_json: bool) -> None:
+def show(settings: CliSettings, as_json: bool) -> None:
     """Print every setting, its value, and where the value comes from. Secrets are shown as ***."""
     loaded = settings.load()
-    click.echo(_as_json(loaded) if as_json else "\n".join(_as_table(loaded, _width())))
+    if as_json:
+        say_json(_document(loaded), indent=2)
+    else:
+        say_lines(_as_table(loaded, width()))
 
 
 @config.command()
@@ -54,16 +54,16 @@ def check(file: Path) -> None:
         loaded = load(file, {})
     except ConfigError as error:
         for problem in error.problems:
-            click.echo(problem)
+            say(problem)
         raise CheckFailed(f"{file} is not a valid configuration") from None
-    click.echo(f"{file}: ok, config version {loaded.config.config_version}")
+    say(f"{file}: ok, config version {loaded.config.config_version}")
 
 
-def rows(loaded: Loaded) -> Iterator[Row]:
+def rows(loaded: Loaded) -> Iterator[SettingRow]:
     """Every setting in the order of the sections; `kafka.security`, [[server]] and [[item]] only where they are set."""
     for path, origin in loaded.origin.items():
         section, _, key = path.partition(".")
-        yield Row(section, key, _value(loaded.config, section, key), origin)
+        yield SettingRow(section, key, _value(loaded.config, section, key), origin)
 
 
 def _value(config: Config, section: str, key: str) -> Any:
@@ -77,10 +77,9 @@ def _value(config: Config, section: str, key: str) -> Any:
     return getattr(getattr(config, section), key)
 
 
-def _as_json(loaded: Loaded) -> str:
+def _document(loaded: Loaded) -> dict[str, Any]:
     settings = {row.path: {"value": row.value, "origin": row.origin} for row in rows(loaded)}
-    document = {"config_version": loaded.config.config_version, "settings": settings}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return {"config_version": loaded.config.config_version, "settings": settings}
 
 
 def _as_table(loaded: Loaded, width: int) -> Iterator[str]:
@@ -92,11 +91,12 @@ def _as_table(loaded: Loaded, width: int) -> Iterator[str]:
     for row in ordered:
         if row.section != section:
             section = row.section
-            yield f"\n[{section}]"
+            yield ""
+            yield f"[{section}]"
         yield from _lines(row, key_width, value_width, width)
 
 
-def _lines(row: Row, key_width: int, value_width: int, width: int) -> Iterator[str]:
+def _lines(row: SettingRow, key_width: int, value_width: int, width: int) -> Iterator[str]:
     """Three columns; a row too wide for them has its origin at the right edge, if need be on a line of its own."""
     text = _text(row.value)
     left = f"  {row.key:<{key_width}}  {text:<{value_width}}"
@@ -119,7 +119,3 @@ def _rank(section: str) -> int:
 
 def _text(value: Any) -> str:
     return msgspec.json.encode(value).decode() if not isinstance(value, str) or not value else value
-
-
-def _width() -> int:
-    return shutil.get_terminal_size((PIPED_WIDTH, 24)).columns if sys.stdout.isatty() else PIPED_WIDTH

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from gregor.cli.crawl_options import (
     BEGINS_ANEW,
@@ -18,6 +17,7 @@ from gregor.cli.crawl_options import (
     RECRAWL,
     SEEDS,
     URLS,
+    WEB,
     flags_of,
     output_of,
     seeds_of,
@@ -26,16 +26,18 @@ from gregor.cli.crawl_options import (
 from gregor.cli.crawl_outcome import tell, write_outputs
 from gregor.cli.crawl_plan import plan_lines, plan_of
 from gregor.cli.interruptible import interruptible
-from gregor.cli.settings import Settings, pass_settings
-from gregor.cli.watching import Watching
+from gregor.cli.progress import ProgressDisplay
+from gregor.cli.say import say, say_json, say_lines
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.config import Config, Flag
-from gregor.demo.judge import Judgement, judge
+from gregor.demo.judge import SiteJudgement, judge
 from gregor.demo.museum import SETTINGS, Museum
 from gregor.demo.server import serve
 from gregor.errors import EXIT_INTERRUPTED, UsageError
-from gregor.pipeline.embedded import EmbeddedCrawl
-from gregor.pipeline.operate.access import LOG, is_held
-from gregor.transport.embedded.folder import identity_of
+from gregor.operate.crawl_handle import LOG, is_held
+from gregor.run.embedded import EmbeddedCrawl
+from gregor.runtime.transport.embedded.folder import identity_of
+from workers.fetcher.backends.archive.web_files import require_web
 from workers.fetcher.contact import require_contact
 
 OUTPUT = "gregor-crawl"
@@ -45,6 +47,7 @@ OUTPUT = "gregor-crawl"
 @URLS
 @SEEDS
 @output_of("crawl", OUTPUT)
+@WEB
 @LIST
 @RECRAWL
 @click.option("--archive/--no-archive", default=True, help="Whether pages are kept as WARC.")
@@ -53,7 +56,7 @@ OUTPUT = "gregor-crawl"
 @JSON
 @DEMO
 @pass_settings
-def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, demo: bool, **chosen: Any) -> None:
+def crawl(settings: CliSettings, /, urls: tuple[str, ...], output: Path | None, demo: bool, **chosen: Any) -> None:
     """Crawl from the URLs given and everything in scope behind them, on this machine alone and without a broker. A seed may be a page
     or a sitemap; one without a scheme is meant for https. Without other settings: the seeds' hosts, robots.txt obeyed, one second
     between two requests to a server.
@@ -65,6 +68,8 @@ def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, dem
       gregor crawl --demo                     a bundled site, in seconds
       gregor crawl -o docs --contact mailto:me@example.com https://docs.example.com/
       gregor crawl --list --seeds urls.txt    those pages alone
+      gregor crawl --web docs/archive -o again https://docs.example.com/    what was archived, without a network
+      gregor crawl --web generated:100000,1000,1 --scope any -o made-up http://s0.example/
       gregor crawl --depth 3 --pages 1000 --contact mailto:me@example.com --dry-run example.com
       gregor --config site.toml crawl         what the configuration file says
 
@@ -79,6 +84,8 @@ def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, dem
     if demo:
         if urls or chosen["seed_file"]:
             raise UsageError("expected either seeds or --demo, found both")
+        if chosen["web"]:
+            raise UsageError("expected either --demo or --web, found both; the demo serves a web of its own")
         if chosen["dry_run"]:
             raise UsageError("expected either --demo or --dry-run, found both; the demo touches nobody")
         _crawl_demo(settings, flags, output, chosen["as_json"])
@@ -91,13 +98,17 @@ def crawl(settings: Settings, /, urls: tuple[str, ...], output: Path | None, dem
     place = output or Path(OUTPUT)
     if chosen["dry_run"]:
         plan = plan_of(config, place)
-        click.echo(msgspec.json.encode(plan) if chosen["as_json"] else "\n".join(plan_lines(plan)))
+        if chosen["as_json"]:
+            say_json(plan)
+        else:
+            say_lines(plan_lines(plan))
         return
     require_contact(config)
+    require_web(config)
     _run(config, place, chosen["as_json"], GOES_ON)
 
 
-def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path | None, as_json: bool) -> None:
+def _crawl_demo(settings: CliSettings, flags: dict[str, Flag | None], output: Path | None, as_json: bool) -> None:
     with serve(Museum()) as server:
         for key, value in SETTINGS.items():
             flags[key] = flags.get(key) or Flag(value, "--demo")
@@ -108,9 +119,7 @@ def _crawl_demo(settings: Settings, flags: dict[str, Flag | None], output: Path 
             output = Path(DEMO_NAME)
             _remove_last_demo(output)
         if not as_json:
-            click.echo(
-                f"A museum of {len(server.site.seeds)} houses answers at {server.site.seeds[0]} and its neighbours."
-            )
+            say(f"A museum of {len(server.site.seeds)} houses answers at {server.site.seeds[0]} and its neighbours.")
         _run(config, output, as_json, BEGINS_ANEW)
         if not as_json:
             _tell_judgement(judge(Museum(port=server.port), server.requested()), output)
@@ -123,28 +132,28 @@ def _remove_last_demo(output: Path) -> None:
         shutil.rmtree(output)
 
 
-def _tell_judgement(found: Judgement, output: Path) -> None:
+def _tell_judgement(found: SiteJudgement, output: Path) -> None:
     """What the site itself saw: everything once, nothing that is closed."""
-    click.echo(
+    say(
         f"The museum's own log: {found.urls:,} URLs to be asked for, {found.requests:,} requests, {len(found.missed):,} missed, "
         f"{len(found.too_often):,} too often, {len(found.strange):,} that are closed; {found.endless:,} months of an endless calendar."
     )
-    click.echo(f"Next: `gregor explain URL {output}` tells the story of any URL; a site of your own:")
-    click.echo("  gregor crawl --contact mailto:you@example.com --pages 100 https://example.com/")
+    say(f"Next: `gregor explain URL {output}` tells the story of any URL; a site of your own:")
+    say("  gregor crawl --contact mailto:you@example.com --pages 100 https://example.com/")
 
 
 def _run(config: Config, output: Path, as_json: bool, after_stop: str) -> None:
     with interruptible() as stop:
-        watching = Watching(config.crawl.max_pages, as_json)
+        display = ProgressDisplay(config.crawl.max_pages, as_json)
         job = EmbeddedCrawl(config, output)
         try:
-            job.run(watching.show, stop)
-            watching.end()
+            job.run(display.show, stop)
+            display.end()
             summary = write_outputs(job, config, output)
         finally:
-            watching.end()
+            display.end()
             job.close()
     tell(summary, job, config, output, as_json)
     if stop.is_set():
-        click.echo(f"Stopped. {after_stop}; all of it is in {output}.", err=True)
+        say(f"Stopped. {after_stop}; all of it is in {output}.", err=True)
         sys.exit(EXIT_INTERRUPTED)

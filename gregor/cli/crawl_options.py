@@ -11,7 +11,7 @@ from gregor.config import Flag
 from gregor.config.problems import printable
 from gregor.config.rules import is_web_url
 from gregor.errors import UsageError
-from gregor.url.canonical import UNCAPPED_RULES, Refusal, split
+from gregor.url.canonical import UNCAPPED_RULES, UrlRefusal, split
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -28,6 +28,11 @@ LIST: Final = click.option(
 RECRAWL: Final = click.option(
     "--recrawl", type=float, metavar="HOURS", help="Fetch every page again after so many hours."
 )
+WEB: Final = click.option(
+    "--web",
+    metavar="WEB",
+    help="Crawl this instead of the network: a folder with WARC files, one of them, or generated:PAGES,SITES,SEED.",
+)
 JSON: Final = click.option(
     "--json", "as_json", is_flag=True, help="For programs: progress and the summary as lines of JSON."
 )
@@ -37,6 +42,13 @@ DEMO_NAME: Final = "gregor-demo"
 
 GOES_ON: Final = "The same command goes on where it stopped"
 BEGINS_ANEW: Final = "The bundled site answers at another address next time, so that the same command begins anew"
+
+OFFLINE_SETTINGS: Final[Mapping[str, Any]] = {
+    "fetch.delay_s": 0.0,
+    "fetch.delay_factor": 0.0,
+    "retry.first_s": 0.0,
+}
+"""What --web sets unless other options do: nobody has to be spared, and an answer that is recorded does not change by waiting."""
 
 LARGEST_LIST: Final = 256 * 1024 * 1024
 
@@ -50,6 +62,11 @@ _SETTINGS: Final[Mapping[str, tuple[str, Any, str]]] = {
         "crawl.scope",
         click.Choice(["hosts", "domains", "any"]),
         "Follow links to the seeds' hosts, domains, or any.",
+    ),
+    "placement": (
+        "partitions.placement",
+        click.Choice(["hash", "sites"]),
+        "Give a site to the partition of its hash, or let a coordinator place it.",
     ),
     "user-agent": ("crawl.user_agent", str, "Product name in the User-Agent header."),
     "contact": ("crawl.contact", str, "URL or mailto: where site owners learn who is crawling; public hosts need it."),
@@ -97,6 +114,9 @@ def flags_of(chosen: Mapping[str, Any]) -> dict[str, Flag | None]:
     if chosen["recrawl"] is not None:
         flags["revisit.mode"] = Flag("fixed", "--recrawl")
         flags["revisit.interval_hours"] = Flag(chosen["recrawl"], "--recrawl")
+    if chosen["web"] is not None:
+        for key, value in {"fetch.backend": "archive", "emulate.web": chosen["web"], **OFFLINE_SETTINGS}.items():
+            flags[key] = flags.get(key) or Flag(value, "--web")
     if not chosen["archive"]:
         flags["archive.enabled"] = Flag(False, "--no-archive")
     return flags
@@ -139,7 +159,7 @@ def _listed(text: str, number: int, place: str) -> str:
     """A line of a list; one that is no seed is named by its number."""
     seed = _with_scheme(text)
     url = split(seed, UNCAPPED_RULES)
-    if not is_web_url(seed) or isinstance(url, Refusal):
+    if not is_web_url(seed) or isinstance(url, UrlRefusal):
         shown = printable(text)
         raise UsageError(f'expected a seed such as https://example.com/ in line {number} of {place}, found "{shown}"')
     return seed

@@ -7,17 +7,17 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from gregor.config import Config
-from gregor.pipeline.embedded import require_folder
-from gregor.pipeline.operate.access import LOG
-from gregor.pipeline.seeds import parse_seeds
-from gregor.url.rules import rules_of
+from gregor.operate.crawl_handle import LOG
+from gregor.rules.canonical import rules_of
+from gregor.run.embedded import require_folder
+from gregor.run.seeds import parse_seeds
 from workers.fetcher.contact import require_contact
 
 MOST_SEEDS: Final = 20
 _SCOPE: Final = {"hosts": "the seeds' hosts", "domains": "the seeds' registered domains", "any": "anywhere"}
 
 
-class Plan(Struct, frozen=True, kw_only=True, tag="plan"):
+class CrawlPlan(Struct, frozen=True, kw_only=True, tag="plan"):
     """For programs; a limit of 0 is none."""
 
     crawl: str
@@ -41,13 +41,13 @@ class Plan(Struct, frozen=True, kw_only=True, tag="plan"):
     """Whether the crawl is there already."""
 
 
-def plan_of(config: Config, output: Path) -> Plan:
+def plan_of(config: Config, output: Path) -> CrawlPlan:
     """Raises what the crawl itself would be refused with."""
     require_contact(config)
     require_folder(config, output)
     crawl, fetch = config.crawl, config.fetch
     seeds = parse_seeds(crawl.seeds, rules_of(config.url))
-    return Plan(
+    return CrawlPlan(
         crawl=crawl.name,
         seeds=[url.text for url in seeds],
         servers=len({url.server for url in seeds}),
@@ -68,7 +68,7 @@ def plan_of(config: Config, output: Path) -> Plan:
     )
 
 
-def plan_lines(plan: Plan) -> Iterator[str]:
+def plan_lines(plan: CrawlPlan) -> Iterator[str]:
     """The same for people."""
     yield f"{len(plan.seeds):,} seeds on {plan.servers:,} servers:"
     yield from (f"  {url}" for url in plan.seeds[:MOST_SEEDS])

@@ -4,15 +4,15 @@ from itertools import islice
 from pathlib import Path
 
 import click
-import msgspec
 
-from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.say import say, say_json, standard_output
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.cli.target import bootstrap_option, folder_option, json_option, now_ms, opened
 from gregor.errors import UsageError
-from gregor.pipeline.explain.judged import moment
-from gregor.pipeline.operate.commands import PutBack
-from gregor.pipeline.operate.letters import Letter, batches, chosen, letter_at, letters, refusal
-from gregor.transport.port import LogReader
+from gregor.inspect.explain.checks import moment
+from gregor.operate.commands import PutBack
+from gregor.operate.dead_letters import Letter, batches, chosen, letter_at, read_dead_letters, refusal
+from gregor.runtime.transport.port import LogReader
 
 MOST_BYTES = 10_000
 """Of a value that are shown."""
@@ -48,28 +48,28 @@ def dead_letters(
       gregor --config big.toml dead-letters put-back all
     """
     if context.invoked_subcommand is None:
-        _list(context.ensure_object(Settings), folder, bootstrap, as_json, limit, everything)
+        _list(context.ensure_object(CliSettings), folder, bootstrap, as_json, limit, everything)
     elif folder is not None or bootstrap is not None:
         raise UsageError(f"expected --folder and --bootstrap behind {context.invoked_subcommand}, found them before it")
 
 
 def _list(
-    settings: Settings, folder: Path | None, bootstrap: str | None, as_json: bool, limit: int, everything: bool
+    settings: CliSettings, folder: Path | None, bootstrap: str | None, as_json: bool, limit: int, everything: bool
 ) -> None:
-    with opened(settings, folder, bootstrap) as access:
-        wanted = (letter for letter in letters(access.reader) if everything or not letter.put_back)
+    with opened(settings, folder, bootstrap) as handle:
+        wanted = (letter for letter in read_dead_letters(handle.reader) if everything or not letter.put_back)
         shown = list(islice(wanted, limit))
         left = sum(1 for _ in wanted)
     if as_json:
         document = {"letters": shown, "more": left}
-        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        say_json(document, indent=2)
         return
     for letter in shown:
-        click.echo(_line(letter))
+        say(_line(letter))
     if left:
-        click.echo(f"and {left:,} more; --limit shows them")
+        say(f"and {left:,} more; --limit shows them")
     if not shown:
-        click.echo("no dead letters")
+        say("no dead letters")
 
 
 def _line(letter: Letter) -> str:
@@ -84,32 +84,32 @@ def _line(letter: Letter) -> str:
 @click.argument("number", type=int)
 @folder_option
 @bootstrap_option
-@click.option("--raw", is_flag=True, help="Print the value alone, byte for byte.")
+@click.option("--raw", is_flag=True, help="Print the value alone, byte for byte if not to a terminal.")
 @pass_settings
-def show(settings: Settings, number: int, folder: Path | None, bootstrap: str | None, raw: bool) -> None:
+def show(settings: CliSettings, number: int, folder: Path | None, bootstrap: str | None, raw: bool) -> None:
     """Show letter NUMBER: where it stood, why it could not be read, and its value.
 
     \b
     Example:
       gregor dead-letters show 7 --folder docs
     """
-    with opened(settings, folder, bootstrap) as access:
-        letter, value = letter_at(access.reader, number)
+    with opened(settings, folder, bootstrap) as handle:
+        letter, value = letter_at(handle.reader, number)
     if raw:
-        click.echo(value, nl=False)
+        standard_output().write(value)
         return
-    click.echo(_line(letter))
+    say(_line(letter))
     facts = letter.facts
     if facts.key:
-        click.echo(f"key: {facts.key}")
+        say(f"key: {facts.key}")
     if facts.header:
-        click.echo(f"header: {facts.header}")
+        say(f"header: {facts.header}")
     reason = refusal(facts)
     if reason:
-        click.echo(f"it cannot be put back: {reason}")
-    click.echo(value[:MOST_BYTES].decode("utf-8", "backslashreplace"))
+        say(f"it cannot be put back: {reason}")
+    say(value[:MOST_BYTES].decode("utf-8", "backslashreplace"))
     if len(value) > MOST_BYTES:
-        click.echo(f"… {len(value) - MOST_BYTES:,} bytes more; --raw prints all")
+        say(f"… {len(value) - MOST_BYTES:,} bytes more; --raw prints all")
 
 
 @dead_letters.command("put-back", short_help="Write letters' records again.")
@@ -117,7 +117,7 @@ def show(settings: Settings, number: int, folder: Path | None, bootstrap: str | 
 @folder_option
 @bootstrap_option
 @pass_settings
-def put_back(settings: Settings, numbers: tuple[str, ...], folder: Path | None, bootstrap: str | None) -> None:
+def put_back(settings: CliSettings, numbers: tuple[str, ...], folder: Path | None, bootstrap: str | None) -> None:
     """Write the records of letters NUMBERS, or of `all` that can be and were not yet, to where they stood.
 
     \b
@@ -125,18 +125,18 @@ def put_back(settings: Settings, numbers: tuple[str, ...], folder: Path | None, 
       gregor dead-letters put-back 7 8 --folder docs
       gregor dead-letters put-back all --folder docs
     """
-    with opened(settings, folder, bootstrap) as access:
-        wanted = _chosen(access.reader, numbers)
+    with opened(settings, folder, bootstrap) as handle:
+        wanted = _chosen(handle.reader, numbers)
         if not wanted:
-            click.echo("nothing to put back")
+            say("nothing to put back")
         for part in batches(wanted):
-            click.echo(access.send(PutBack(numbers=tuple(part), now_ms=now_ms())))
+            say(handle.send(PutBack(numbers=tuple(part), now_ms=now_ms())))
 
 
 def _chosen(reader: LogReader, numbers: tuple[str, ...]) -> list[Letter]:
     """Raises UsageError for what cannot be put back, before anything is written."""
     if numbers == ("all",):
-        return [one for one in letters(reader) if not one.put_back and not refusal(one.facts)]
+        return [one for one in read_dead_letters(reader) if not one.put_back and not refusal(one.facts)]
     found = [letter for letter, _ in chosen(reader, [_number(text) for text in numbers])]
     for letter in found:
         reason = refusal(letter.facts)

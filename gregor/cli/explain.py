@@ -4,16 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import msgspec
 
-from gregor.cli.settings import Settings, pass_settings
-from gregor.cli.target import bootstrap_option, configuration, folder_option, json_option, now_ms, opened
+from gregor.cli.say import say_json, say_lines
+from gregor.cli.settings import CliSettings, pass_settings
+from gregor.cli.target import bootstrap_option, configuration, folder_option, json_option, now_ms, opened, state_option
 from gregor.errors import UsageError
-from gregor.pipeline.explain import Asked, Story, explain
-from gregor.pipeline.explain.judged import moment
-from gregor.pipeline.explain.story import Found, Logged, Response, Result, Standing
-from gregor.pipeline.operate.access import Access, FolderAccess
-from gregor.pipeline.operate.pauses import held
+from gregor.inspect.explain import ExplainRequest, Story, explain
+from gregor.inspect.explain.checks import moment
+from gregor.inspect.explain.story import Discovery, ResponseSeen, Result, SiteStory, UrlHistory
+from gregor.operate.control_state import control_state
+from gregor.operate.crawl_handle import CrawlHandle, FolderHandle
+from streams.frontier.inspect import UrlStanding
 
 _LABEL = 12
 
@@ -23,16 +24,11 @@ _LABEL = 12
 @click.argument("place", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @folder_option
 @bootstrap_option
-@click.option(
-    "--state",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Folder of a frontier worker on this machine, whose state is asked too. [state.folder]",
-)
+@state_option("Folder of a frontier worker on this machine, whose state is asked too. [state.folder]")
 @json_option
 @pass_settings
 def explain_command(
-    settings: Settings,
+    settings: CliSettings,
     url: str,
     place: Path | None,
     folder: Path | None,
@@ -55,30 +51,30 @@ def explain_command(
     if place is not None and folder is not None and place != folder:
         raise UsageError(f"expected one folder, found {place} and {folder}")
     settings = settings.with_state(state)
-    with opened(settings, place or folder, bootstrap) as access:
-        known = held(access.reader)
-        config, source = configuration(settings, access, known, bootstrap)
-        asked = Asked(
-            crawl=access.crawl,
-            where=access.where,
-            reader=access.reader,
+    with opened(settings, place or folder, bootstrap) as handle:
+        known = control_state(handle.reader)
+        config, source = configuration(settings, handle, known, bootstrap)
+        asked = ExplainRequest(
+            crawl=handle.crawl,
+            where=handle.where,
+            reader=handle.reader,
             held=known,
             config=config,
             source=source,
-            archive=_archive(access, config.archive.folder),
+            archive=_archive(handle, config.archive.folder),
         )
         story = explain(asked, url, now_ms())
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(story), indent=2).decode())
+        say_json(story, indent=2)
     else:
-        click.echo("\n".join(tell(story)))
+        say_lines(tell(story))
 
 
-def _archive(access: Access, configured: str) -> Path | None:
+def _archive(handle: CrawlHandle, configured: str) -> Path | None:
     """Where the archive would be: named by the configuration, or beside the log."""
     places = [Path(configured)] if configured else []
-    if isinstance(access, FolderAccess):
-        places += [access.folder / "archive", access.folder.parent / "archive"]
+    if isinstance(handle, FolderHandle):
+        places += [handle.folder / "archive", handle.folder.parent / "archive"]
     return next((place for place in places if place.is_dir()), None)
 
 
@@ -90,6 +86,8 @@ def tell(story: Story) -> Iterator[str]:
             f"  server {story.server}, partition {story.partition} of crawl {story.crawl} in {story.where}; "
             f"looked at {moment(story.now_ms)}"
         )
+    if story.site is not None:
+        yield from map("  {}".format, _site(story.site))
     yield ""
     yield "logged"
     yield from map("  {}".format, _logged(story.logged))
@@ -120,7 +118,21 @@ def _line(label: str, text: str) -> str:
     return f"{label:<{_LABEL}} {text}"
 
 
-def _logged(logged: Logged) -> Iterator[str]:
+def _site(site: SiteStory) -> Iterator[str]:
+    slot = f"slot {site.slot}" if site.slot >= 0 else "no slot"
+    yield f"site {site.site}: {site.state}, {slot}, home {site.home}" + (
+        f"; {site.links_waiting:,} links of it wait there" if site.links_waiting else ""
+    )
+    if site.state in ("unknown", "told"):
+        return
+    first = f"on {site.found_on}" if site.found_on else "as a seed, or by `gregor sites`"
+    yield f"its site was found {moment(site.found_ms)} {first}"
+    if site.by:
+        why = f": {site.detail}" if site.detail else ""
+        yield f"its site was changed {moment(site.changed_ms)} by {site.by}{why}"
+
+
+def _logged(logged: UrlHistory) -> Iterator[str]:
     found = logged.discoveries
     if found.first is None:
         yield _line("found", "not in the records that are left" if logged.gaps else "never")
@@ -172,8 +184,9 @@ def _more(label: str, count: int, shown: int) -> Iterator[str]:
         yield _line(label, f"{_times(count)}; the last {shown} are shown")
 
 
-def _found(found: Found) -> str:
-    source = f"on {found.referrer}" if found.referrer else "given by the user"
+def _found(found: Discovery) -> str:
+    given = "given by the user" if found.kind == "seed" else "to the root page of its site"
+    source = f"on {found.referrer}" if found.referrer else given
     return (
         f"{moment(found.found_ms)} as {found.kind} {source}; depth {found.depth}, {found.hops} hops from seed {found.seed}"
         + (f", {found.off_site} off-site" if found.off_site else "")
@@ -195,7 +208,7 @@ def _result(result: Result) -> str:
     return ", ".join([*parts, f"order {result.lease}"])
 
 
-def _response(response: Response) -> str:
+def _response(response: ResponseSeen) -> str:
     if response.file and response.file_offset >= 0:
         return f"{response.file}, {response.length:,} bytes at {response.file_offset:,}"
     if response.file:
@@ -205,7 +218,7 @@ def _response(response: Response) -> str:
     return "not found: pages is trimmed here, and no archive at hand has it"
 
 
-def _state(state: Standing, now_ms: int) -> Iterator[str]:
+def _state(state: UrlStanding, now_ms: int) -> Iterator[str]:
     known = f", depth {state.depth}, priority {state.priority}" if state.life != "unknown" else ""
     yield _line("state", f"{state.life}{known}")
     if state.visited_ms:

@@ -1,17 +1,17 @@
 """`gregor export`: pages out of an archive, without knowing WARC."""
 
-import sys
 from pathlib import Path
 from typing import Literal
 
 import click
 
-from gregor.archive.choice import choice
-from gregor.archive.content import text_of
-from gregor.archive.export import LIST, export_bodies, export_lines, export_texts
-from gregor.archive.places import require_empty, whole_file
-from gregor.archive.reader import open_archive
+from gregor.cli.say import say, standard_output
 from gregor.errors import CheckFailed
+from gregor.outputs.archive.choice import choice
+from gregor.outputs.archive.content import text_of
+from gregor.outputs.archive.export import LIST, export_bodies, export_lines, export_texts
+from gregor.outputs.archive.places import require_empty, whole_file
+from gregor.outputs.archive.reader import open_archive
 
 
 @click.command(short_help="Take pages out of an archive: bodies, text or JSONL.")
@@ -50,7 +50,7 @@ def export(
     pages = (page for page in open_archive(archive).whole_pages() if wanted(page))
     if form == "jsonl":
         if output is None:
-            count = export_lines(pages, sys.stdout.buffer)
+            count = export_lines(pages, standard_output())
         else:
             with whole_file(output) as file:
                 count = export_lines(pages, file)
@@ -60,12 +60,13 @@ def export(
         count = export_bodies(pages, output) if form == "body" else export_texts(pages, output)
     else:
         count = 0
+        out = standard_output()
         for page in pages:
-            sys.stdout.buffer.write(page.body if form == "body" else text_of(page).encode("utf-8", "replace") + b"\n")
+            out.write(page.body if form == "body" else text_of(page).encode("utf-8", "replace") + b"\n")
             count += 1
     _require_some(count, archive)
     if output is not None:
-        click.echo(f"{count:,} pages in {output}" + (f", listed in {output / LIST}" if form != "jsonl" else ""))
+        say(f"{count:,} pages in {output}" + (f", listed in {output / LIST}" if form != "jsonl" else ""))
 
 
 def _require_some(count: int, archive: Path) -> None:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from gregor.archive.index import MERGED, TABLES, build_index
-from gregor.archive.reader import open_archive
+from gregor.cli.say import say
+from gregor.outputs.archive.index import MERGED, TABLES, build_index
+from gregor.outputs.archive.reader import open_archive
 
 
 @click.command(short_help="Index an archive: CDXJ and Parquet.")
@@ -21,5 +22,5 @@ def index(archive: Path, no_parquet: bool) -> None:
       duckdb -c "select status, count(*) from 'docs/archive/index/pages/*.parquet' group by 1"
     """
     done = build_index(open_archive(archive), parquet=not no_parquet)
-    click.echo(f"{done.pages:,} pages in {done.files:,} files, of which {done.made:,} were read.")
-    click.echo(f"{archive / MERGED}" + ("" if no_parquet else f", {archive / TABLES}"))
+    say(f"{done.pages:,} pages in {done.files:,} files, of which {done.made:,} were read.")
+    say(f"{archive / MERGED}" + ("" if no_parquet else f", {archive / TABLES}"))

@@ -5,9 +5,10 @@ from typing import Literal
 
 import click
 
-from gregor.archive.items import items_of, write_jsonl, write_parquet
-from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.say import say
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.cli.target import bootstrap_option, folder_option, opened
+from gregor.outputs.archive.items import items_of, write_jsonl, write_parquet
 
 _WRITERS = {"jsonl": write_jsonl, "parquet": write_parquet}
 
@@ -19,7 +20,7 @@ _WRITERS = {"jsonl": write_jsonl, "parquet": write_parquet}
 @bootstrap_option
 @pass_settings
 def items(
-    settings: Settings, output: Path, form: Literal["jsonl", "parquet"], folder: Path | None, bootstrap: str | None
+    settings: CliSettings, output: Path, form: Literal["jsonl", "parquet"], folder: Path | None, bootstrap: str | None
 ) -> None:
     """Write all items that are committed to OUTPUT: a JSONL file, or a folder with a Parquet file for each rule.
 
@@ -30,6 +31,6 @@ def items(
       gregor items items.jsonl --folder docs
       gregor --config shop.toml items items --as parquet
     """
-    with opened(settings, folder, bootstrap) as access:
-        count = _WRITERS[form](lambda: items_of(access.reader), output)
-    click.echo(f"{count:,} items in {output}")
+    with opened(settings, folder, bootstrap) as handle:
+        count = _WRITERS[form](lambda: items_of(handle.reader), output)
+    say(f"{count:,} items in {output}")

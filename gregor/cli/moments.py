@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from gregor.errors import UsageError
-from gregor.transport.port import LogReader, TopicPartition
+from gregor.runtime.transport.port import LogReader, TopicPartition
 
 
 def milliseconds(text: str) -> int:

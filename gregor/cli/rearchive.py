@@ -5,13 +5,14 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from gregor.archive.rearchive import rearchive as archive_again
 from gregor.cli.moments import milliseconds
-from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.say import say
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.cli.target import bootstrap_option, configuration, folder_option, opened
 from gregor.errors import UsageError
-from gregor.pipeline.operate.pauses import held
-from gregor.transport.port import LogReader
+from gregor.operate.control_state import control_state
+from gregor.outputs.archive.rearchive import rearchive as archive_again
+from gregor.runtime.transport.port import LogReader
 
 
 @click.command(short_help="Make an archive again from the log.")
@@ -28,7 +29,7 @@ from gregor.transport.port import LogReader
 @bootstrap_option
 @pass_settings
 def rearchive(
-    settings: Settings,
+    settings: CliSettings,
     output: Path,
     starts: tuple[str, ...],
     since: str | None,
@@ -46,14 +47,14 @@ def rearchive(
       gregor rearchive again --from 3:1200 --from 4:0
       gregor rearchive today --since 2026-11-16
     """
-    with opened(settings, folder, bootstrap) as access:
-        log = access.reader
-        config, _ = configuration(settings, access, held(log), bootstrap)
-        config = replace(config, crawl=replace(config.crawl, name=access.crawl))
+    with opened(settings, folder, bootstrap) as handle:
+        log = handle.reader
+        config, _ = configuration(settings, handle, control_state(log), bootstrap)
+        config = replace(config, crawl=replace(config.crawl, name=handle.crawl))
         done = archive_again(log, config, starts_of(log, starts, since), output)
-    click.echo(f"{done.pages:,} pages in {done.files:,} files in {output}")
+    say(f"{done.pages:,} pages in {done.files:,} files in {output}")
     if done.unreadable:
-        click.echo(f"{done.unreadable:,} records were no pages; the topic dead-letters has them.")
+        say(f"{done.unreadable:,} records were no pages; the topic dead-letters has them.")
 
 
 def starts_of(log: LogReader, given: tuple[str, ...], since: str | None) -> dict[int, int]:

@@ -5,22 +5,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import msgspec
 from msgspec.structs import replace
 
 from gregor.cli.interruptible import interruptible
-from gregor.cli.judging import judged_by
 from gregor.cli.rearchive import starts_of
-from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.say import say, say_json, say_lines
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.cli.target import bootstrap_option, configuration, folder_option, json_option, opened
+from gregor.cli.what_if import judged_by
 from gregor.config import Config
 from gregor.errors import EXIT_INTERRUPTED, UsageError
-from gregor.pipeline.operate.access import Access, FolderAccess
-from gregor.pipeline.operate.pauses import held
-from gregor.pipeline.reextract.sources import TopicSource, missing, source_of
-from gregor.pipeline.reextract.to_file import Form, Reextracted, to_file
-from gregor.pipeline.reextract.to_topic import to_topic
-from gregor.pipeline.stages import archive_folder
+from gregor.operate.control_state import control_state
+from gregor.operate.crawl_handle import CrawlHandle, FolderHandle
+from gregor.outputs.reextract.sources import TopicSource, missing, source_of
+from gregor.outputs.reextract.to_file import Form, Reextracted, to_file
+from gregor.outputs.reextract.to_topic import to_topic
+from workers.archiver.role import archive_folder
 
 
 @click.command("reextract", short_help="Take items again from old pages, by new rules.")
@@ -46,7 +46,7 @@ from gregor.pipeline.stages import archive_folder
 @json_option
 @pass_settings
 def reextract(
-    settings: Settings,
+    settings: CliSettings,
     output: Path | None,
     form: Form,
     topic: str | None,
@@ -80,29 +80,29 @@ def reextract(
         raise UsageError("expected either a file or --topic, found " + ("neither" if output is None else "both"))
     if topic is not None and archive is not None:
         raise UsageError("expected either --archive or --topic, found both; a topic is filled from the topic pages")
-    with opened(settings, folder, bootstrap) as access:
-        known = held(access.reader)
-        own, _ = configuration(settings, access, known, bootstrap)
-        new, _ = judged_by(settings, access, known, bootstrap, file, changes)
-        config = _with_rules(own, new, access.crawl, processes)
-        begin = starts_of(access.reader, starts, since)
+    with opened(settings, folder, bootstrap) as handle:
+        known = control_state(handle.reader)
+        own, _ = configuration(settings, handle, known, bootstrap)
+        new, _ = judged_by(settings, handle, known, bootstrap, file, changes)
+        config = _with_rules(own, new, handle.crawl, processes)
+        begin = starts_of(handle.reader, starts, since)
         with interruptible() as stop:
             if topic is not None:
-                _require_cluster(access)
+                _require_cluster(handle)
                 home = Path(config.state.folder)
                 done = to_topic(config, begin, topic, home, stop, _tell)
             else:
                 assert output is not None
-                source = source_of(access.reader, begin, archive or _archive(access, own), archive is not None)
+                source = source_of(handle.reader, begin, archive or _archive(handle, own), archive is not None)
                 if isinstance(source, TopicSource):
-                    _warn(access, begin)
-                done = to_file(access.reader, config, source, output, form, stop, _tell)
+                    _warn(handle, begin)
+                done = to_file(handle.reader, config, source, output, form, stop, _tell)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(done), indent=2).decode())
+        say_json(done, indent=2)
     else:
-        click.echo("\n".join(_lines(done, str(output or f"topic {config.names.topic(topic or '')}"))))
+        say_lines(_lines(done, str(output or f"topic {config.names.topic(topic or '')}")))
     if not done.finished:
-        click.echo("Stopped. The same command goes on where it stopped.", err=True)
+        say("Stopped. The same command goes on where it stopped.", err=True)
         sys.exit(EXIT_INTERRUPTED)
 
 
@@ -118,29 +118,29 @@ def _with_rules(own: Config, new: Config, crawl: str, processes: int | None) -> 
     return config
 
 
-def _require_cluster(access: Access) -> None:
-    if isinstance(access, FolderAccess):
+def _require_cluster(handle: CrawlHandle) -> None:
+    if isinstance(handle, FolderHandle):
         raise UsageError("expected a cluster for --topic, found the crawl of a folder", remedy="write to a file")
 
 
-def _archive(access: Access, config: Config) -> Path | None:
-    home = access.folder.parent if isinstance(access, FolderAccess) else Path(config.state.folder)
+def _archive(handle: CrawlHandle, config: Config) -> Path | None:
+    home = handle.folder.parent if isinstance(handle, FolderHandle) else Path(config.state.folder)
     place = archive_folder(config, home)
     return place if place.is_dir() else None
 
 
-def _warn(access: Access, begin: dict[int, int]) -> None:
+def _warn(handle: CrawlHandle, begin: dict[int, int]) -> None:
     """What is gone is said, and if nothing is left that is an error."""
-    gone = missing(access.reader, begin)
-    ends = access.reader.ends("pages")
+    gone = missing(handle.reader, begin)
+    ends = handle.reader.ends("pages")
     if gone and all(first == end for first, end in ends.values()):
         raise UsageError("expected pages, found that all of them were trimmed", remedy="name an archive with --archive")
     for partition, first in gone.items():
-        click.echo(f"pages[{partition}] begins at offset {first:,}: what stood before was trimmed", err=True)
+        say(f"pages[{partition}] begins at offset {first:,}: what stood before was trimmed", err=True)
 
 
 def _tell(line: str) -> None:
-    click.echo(line, err=True)
+    say(line, err=True)
 
 
 def _lines(done: Reextracted, place: str) -> Iterator[str]:

@@ -6,16 +6,17 @@ from pathlib import Path
 import click
 import msgspec
 
-from gregor.cli.judging import judged_by
 from gregor.cli.moments import offsets_at
-from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.say import say, say_json, say_lines
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.cli.target import bootstrap_option, folder_option, json_option, opened
+from gregor.cli.what_if import judged_by
 from gregor.errors import CheckFailed, UsageError
-from gregor.pipeline.operate.access import Access
-from gregor.pipeline.operate.pauses import held
-from gregor.pipeline.replay.outcome import Outcome
-from gregor.pipeline.replay.plan import INPUTS
-from gregor.pipeline.replay.run import Asked, replay
+from gregor.inspect.replay.outcome import Outcome
+from gregor.inspect.replay.plan import INPUTS
+from gregor.inspect.replay.run import ReplayRequest, replay
+from gregor.operate.control_state import control_state
+from gregor.operate.crawl_handle import CrawlHandle
 
 REPORT = "replay.json"
 
@@ -37,7 +38,7 @@ REPORT = "replay.json"
 @json_option
 @pass_settings
 def replay_command(
-    settings: Settings,
+    settings: CliSettings,
     output: Path,
     folder: Path | None,
     bootstrap: str | None,
@@ -69,36 +70,36 @@ def replay_command(
       gregor --config big.toml replay today --since 2026-11-16 --config other.toml
       gregor --config big.toml replay part --partition 3 --to fetched:3:1200 --json
     """
-    with opened(settings, folder, bootstrap) as access:
-        known = held(access.reader)
-        config, source = judged_by(settings, access, known, bootstrap, file, changes)
-        asked = Asked(
-            crawl=access.crawl,
-            reader=access.reader,
+    with opened(settings, folder, bootstrap) as handle:
+        known = control_state(handle.reader)
+        config, source = judged_by(settings, handle, known, bootstrap, file, changes)
+        asked = ReplayRequest(
+            crawl=handle.crawl,
+            reader=handle.reader,
             config=config,
             other=bool(file or changes) or (known.config is not None and known.config.version != config.config_version),
             widened=sorted(known.widened),
-            partitions=_partitions(access, partitions),
-            since=offsets_at(access.reader, INPUTS, since, starts),
-            until=offsets_at(access.reader, INPUTS, until, stops),
+            partitions=_partitions(handle, partitions),
+            since=offsets_at(handle.reader, INPUTS, since, starts),
+            until=offsets_at(handle.reader, INPUTS, until, stops),
             show=show,
         )
-        click.echo(f"replaying {access.crawl} of {access.where} into {output}; configuration {source}", err=True)
-        found = replay(asked, output, lambda line: click.echo(line, err=True))
+        say(f"replaying {handle.crawl} of {handle.where} into {output}; configuration {source}", err=True)
+        found = replay(asked, output, lambda line: say(line, err=True))
     (output / REPORT).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        say_json(found, indent=2)
     else:
-        click.echo("\n".join(_lines(found)))
+        say_lines(_lines(found))
     if found.differs and found.same_config:
         raise CheckFailed(f"the replay differs from the crawl; {output / REPORT} has all of it")
 
 
-def _partitions(access: Access, named: tuple[int, ...]) -> list[int]:
+def _partitions(handle: CrawlHandle, named: tuple[int, ...]) -> list[int]:
     for one in named:
-        if not 0 <= one < access.partitions:
-            raise UsageError(f"expected a partition of 0 to {access.partitions - 1}, found {one}")
-    return sorted(set(named)) or list(range(access.partitions))
+        if not 0 <= one < handle.partitions:
+            raise UsageError(f"expected a partition of 0 to {handle.partitions - 1}, found {one}")
+    return sorted(set(named)) or list(range(handle.partitions))
 
 
 def _lines(found: Outcome) -> Iterator[str]:

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
-from gregor.pipeline.operate.access import FolderAccess
-from gregor.report.make import REPORT, SUMMARY, make_report
-from gregor.report.previous import caveat
-from gregor.stage.loop import now_ms
+from gregor.cli.say import say
+from gregor.operate.crawl_handle import FolderHandle
+from gregor.outputs.report.make import REPORT, SUMMARY, make_report
+from gregor.outputs.report.previous import caveat
+from gregor.runtime.loops.loop import now_ms
 
 
 @click.command(short_help="Make the report of a crawl again.")
@@ -24,14 +25,14 @@ def report(folder: Path, output: Path | None) -> None:
       gregor report docs
       gregor report docs --output /tmp/today
     """
-    access = FolderAccess(folder)
+    handle = FolderHandle(folder)
     try:
         place = output or folder
-        summary = make_report(place, access.reader, access.crawl, access.partitions, now_ms())
+        summary = make_report(place, handle.reader, handle.crawl, handle.partitions, now_ms())
     finally:
-        access.close()
+        handle.close()
     fetched, servers = summary.urls.fetched, summary.server_count
-    click.echo(f"{fetched:,} URLs fetched by {summary.requests:,} requests. Servers: {servers:,}.")
-    click.echo(f"For people: {place / REPORT}. For programs: {place / SUMMARY}.")
+    say(f"{fetched:,} URLs fetched by {summary.requests:,} requests. Servers: {servers:,}.")
+    say(f"For people: {place / REPORT}. For programs: {place / SUMMARY}.")
     if partial := caveat(place / SUMMARY, place / REPORT, summary):
-        click.echo(partial)
+        say(partial)

@@ -1,19 +1,17 @@
 """`gregor seed`: give URLs to a crawl on a cluster to begin with, whether its workers run yet or not."""
 
-from pathlib import Path
-
 import click
 
 from gregor.cli.crawl_options import seeds_of
-from gregor.cli.settings import Settings, pass_settings
-from gregor.cli.target import bootstrap_option, now_ms
+from gregor.cli.say import say
+from gregor.cli.settings import CliSettings, pass_settings
+from gregor.cli.target import bootstrap_option, cluster, now_ms
 from gregor.config import Flag
 from gregor.errors import UsageError
-from gregor.pipeline.extracting import placement_of
-from gregor.pipeline.operate.remembered import remember
-from gregor.pipeline.seeds import parse_seeds, write_seeds
-from gregor.pipeline.worker import kafka_transport
-from gregor.url.rules import rules_of
+from gregor.operate.config_history import remember
+from gregor.rules.canonical import rules_of
+from gregor.run.placement import placement_of
+from gregor.run.seeds import parse_seeds, write_seeds
 from workers.fetcher.contact import require_contact
 
 
@@ -22,7 +20,7 @@ from workers.fetcher.contact import require_contact
 @click.option("--seeds", "seed_file", metavar="FILE", help="More seeds, a URL a line; - reads standard input.")
 @bootstrap_option
 @pass_settings
-def seed(settings: Settings, urls: tuple[str, ...], seed_file: str | None, bootstrap: str | None) -> None:
+def seed(settings: CliSettings, urls: tuple[str, ...], seed_file: str | None, bootstrap: str | None) -> None:
     """Write URLs into the crawl's topic `discovered`; without any, those of crawl.seeds. The host of a seed belongs to the scope.
 
     The same seeds may be given again and again: what is known already is not fetched again for it. Workers that run take them up at
@@ -40,7 +38,7 @@ def seed(settings: Settings, urls: tuple[str, ...], seed_file: str | None, boots
         raise UsageError("expected at least one seed, found none; give a URL, --seeds FILE, or set crawl.seeds")
     require_contact(config, given)
     parsed = parse_seeds(given, rules_of(config.url))
-    transport = kafka_transport(config, Path(config.state.folder))
+    transport = cluster(config)
     try:
         transport.require(config.layout)
         remember(transport, config, now_ms())
@@ -48,7 +46,7 @@ def seed(settings: Settings, urls: tuple[str, ...], seed_file: str | None, boots
     finally:
         transport.close()
     servers = len({url.server for url in parsed})
-    click.echo(
+    say(
         f"{len(parsed):,} {'seed' if len(parsed) == 1 else 'seeds'} on {servers:,} {'server' if servers == 1 else 'servers'} given to "
         f"crawl {config.crawl.name}"
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gregor.config import Loaded
 
 
-class Settings(NamedTuple):
+class CliSettings(NamedTuple):
     """The click context's object. Nothing is read before a command asks."""
 
     path: Path | None
@@ -25,9 +25,9 @@ class Settings(NamedTuple):
 
         return load(self.path, self.env, flags or {})
 
-    def with_state(self, folder: Path | None) -> Settings:
+    def with_state(self, folder: Path | None) -> CliSettings:
         """The same with the state of that folder, if one is given."""
         return self if folder is None else self._replace(env={**self.env, "GREGOR_STATE__FOLDER": str(folder)})
 
 
-pass_settings = click.make_pass_decorator(Settings)
+pass_settings = click.make_pass_decorator(CliSettings)

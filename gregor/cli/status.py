@@ -1,22 +1,23 @@
 """`gregor status`: what each stage lags behind, what waits and for what, how fast it goes, and the largest servers."""
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 import click
-import msgspec
 
 from gregor.cli.numbers import Finite
-from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.say import say_json, say_lines, say_on_cleared_screen
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.cli.target import bootstrap_option, folder_option, json_option, now_ms, opened
 from gregor.errors import UsageError
-from gregor.pipeline.explain.judged import moment
-from gregor.pipeline.operate.status import Status, Watch
-from gregor.views.servers import ServerRow
+from gregor.inspect.explain.checks import moment
+from gregor.operate.site_status import SitesStatus
+from gregor.operate.status import Status, Watch
+from gregor.outputs.folds.servers import ServerRow
 
-CLEAR = "\033[H\033[J"
+SLOTS_SHOWN: Final = 32
 
 
 @click.command(short_help="Tell how a crawl is doing.")
@@ -43,7 +44,7 @@ CLEAR = "\033[H\033[J"
 @json_option
 @pass_settings
 def status(
-    settings: Settings,
+    settings: CliSettings,
     place: Path | None,
     folder: Path | None,
     bootstrap: str | None,
@@ -66,8 +67,8 @@ def status(
     """
     if place is not None and folder is not None and place != folder:
         raise UsageError(f"expected one folder, found {place} and {folder}")
-    with opened(settings, place or folder, bootstrap) as access:
-        looks = Watch(access, whole=servers > 0)
+    with opened(settings, place or folder, bootstrap) as handle:
+        looks = Watch(handle, whole=servers > 0)
         while True:
             now = looks.status(now_ms(), servers)
             _print(now, as_json, watch)
@@ -78,12 +79,11 @@ def status(
 
 def _print(now: Status, as_json: bool, watch: bool) -> None:
     if as_json:
-        encoded = msgspec.json.encode(now)
-        click.echo((encoded if watch else msgspec.json.format(encoded, indent=2)).decode())
+        say_json(now, indent=0 if watch else 2)
+    elif watch:
+        say_on_cleared_screen(lines(now))
     else:
-        clear = CLEAR if watch and sys.stdout.isatty() else ""
-        click.echo(clear + "\n".join(lines(now)))
-    sys.stdout.flush()
+        say_lines(lines(now))
 
 
 def lines(now: Status) -> Iterator[str]:
@@ -98,6 +98,8 @@ def lines(now: Status) -> Iterator[str]:
         f"to be visited again {now.revisiting:,}"
     )
     yield f"  failed {now.failed:,}   dropped {now.dropped:,}   dead letters {now.dead_letters:,}"
+    if now.sites is not None:
+        yield from _sites(now.sites)
     if now.due_ms:
         yield f"  the first URL that waits for a time is due {moment(now.due_ms)}"
     if now.crawl_paused:
@@ -126,6 +128,19 @@ def lines(now: Status) -> Iterator[str]:
             [("server", "requests", "pages", "errors", "refused", "mean ms", "95 of 100", "MiB")]
             + [_row(row) for row in now.servers]
         )
+
+
+def _sites(sites: SitesStatus) -> Iterator[str]:
+    yield (
+        f"  sites {sites.known:,}: placed {sites.placed:,}   waiting {sites.waiting:,}   being resolved {sites.found:,}   "
+        f"unresolvable {sites.unresolvable:,}   blocked {sites.blocked:,}"
+    )
+    slots = "  ".join(f"{slot}: {count:,}" for slot, count in enumerate(sites.by_slot[:SLOTS_SHOWN]))
+    more = f"  and {len(sites.by_slot) - SLOTS_SHOWN:,} more" if len(sites.by_slot) > SLOTS_SHOWN else ""
+    yield f"  by slot  {slots}{more}"
+    yield f"  links waiting for their sites {sites.links_waiting:,}   forwarded {sites.forwarded:,}"
+    if sites.coordinators == 0:
+        yield "  the coordinator does not run: sites that have a slot are crawled, links of new ones wait"
 
 
 def _row(row: ServerRow) -> tuple[str, str, str, str, str, str, str, str]:

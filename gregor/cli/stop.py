@@ -1,21 +1,19 @@
 """`gregor stop`: every worker of a crawl on a cluster finishes its checkpoint and leaves."""
 
-import getpass
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 import click
 
 from gregor.cli.numbers import Finite
-from gregor.cli.settings import Settings, pass_settings
-from gregor.cli.target import bootstrap_option, now_ms
+from gregor.cli.say import say
+from gregor.cli.settings import CliSettings, pass_settings
+from gregor.cli.target import bootstrap_option, cluster, now_ms, user
 from gregor.config import Flag
 from gregor.errors import CheckFailed
-from gregor.pipeline.stages import ROLES
-from gregor.pipeline.worker import kafka_transport
-from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Output
+from gregor.run.topology import ROLES
+from gregor.runtime.transport.kafka.transport import KafkaTransport
+from gregor.runtime.transport.port import Output
 from schemas.codec import encode
 from schemas.control import STOP_KEY, Stop
 
@@ -31,7 +29,7 @@ from schemas.control import STOP_KEY, Stop
     help="For all to have left; 0: do not wait.",
 )
 @pass_settings
-def stop(settings: Settings, bootstrap: str | None, wait: float) -> None:
+def stop(settings: CliSettings, bootstrap: str | None, wait: float) -> None:
     """Tell every worker of the configured crawl, on whatever machine, to finish its checkpoint and leave. Nothing is lost: workers that
     are started later go on where these stopped. To keep a crawl from going on, `gregor pause` it.
 
@@ -44,11 +42,11 @@ def stop(settings: Settings, bootstrap: str | None, wait: float) -> None:
       gregor --config big.toml stop --wait 0
     """
     config = settings.load({"kafka.bootstrap": Flag(bootstrap, "--bootstrap")}).config
-    transport = kafka_transport(config, Path(config.state.folder))
+    transport = cluster(config)
     try:
         transport.require(config.layout)
-        transport.append([Output("control", 0, STOP_KEY, encode(Stop(by=_user(), since_ms=now_ms())))])
-        click.echo(f"the workers of crawl {config.crawl.name} were told to stop")
+        transport.append([Output("control", 0, STOP_KEY, encode(Stop(by=user(), since_ms=now_ms())))])
+        say(f"the workers of crawl {config.crawl.name} were told to stop")
         left = _await(transport, wait) if wait else {}
     finally:
         transport.close()
@@ -58,7 +56,7 @@ def stop(settings: Settings, bootstrap: str | None, wait: float) -> None:
             f"expected no members after {wait:g} s, found {there}", remedy="see whether these processes hang"
         )
     if wait:
-        click.echo("all of them have left")
+        say("all of them have left")
 
 
 def _await(transport: KafkaTransport, patience_s: float) -> Mapping[str, int]:
@@ -69,10 +67,3 @@ def _await(transport: KafkaTransport, patience_s: float) -> Mapping[str, int]:
         if not left or time.monotonic() > give_up:
             return left
         time.sleep(0.5)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return ""

@@ -3,18 +3,21 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 import click
-import msgspec
 
-from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.say import say_json, say_lines
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.config import Config, Flag
 from gregor.errors import CheckFailed, TopologyError
-from gregor.transport.kafka.clients import Clients
-from gregor.transport.kafka.topics import (
+from gregor.printable import log_printable
+from gregor.runtime.transport.kafka.clients import Clients
+from gregor.runtime.transport.kafka.reachable import require_somebody
+from gregor.runtime.transport.kafka.topics import (
     RETENTION,
-    Difference,
-    Found,
+    TopicDifference,
+    TopicFound,
     check_layout,
     compare,
     create,
@@ -28,6 +31,8 @@ from schemas.topics import TOPICS, Topic
 _log = logging.getLogger("gregor.topics")
 
 SHORT_REST_DAYS = 30
+RECORDED = ("layout", "placement")
+"""Told below the table: `control` records them, they are no settings of a topic."""
 COLUMNS = ("topic", "partitions", "cleanup", "kept", "largest record", "")
 
 
@@ -46,7 +51,7 @@ class _First(logging.Filter):
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 @click.option("--bootstrap", help="Brokers to ask first: host:port, several with commas.")
 @pass_settings
-def topics(settings: Settings, make: bool, as_json: bool, bootstrap: str | None) -> None:
+def topics(settings: CliSettings, make: bool, as_json: bool, bootstrap: str | None) -> None:
     """Compare the topics of the configured crawl with what the cluster has: partitions, clean-up, retention, sizes.
 
     Ends with exit code 1 when something is missing or differs. Topics that exist are never changed or deleted.
@@ -57,8 +62,11 @@ def topics(settings: Settings, make: bool, as_json: bool, bootstrap: str | None)
       gregor topics --create --bootstrap broker:9092  make what is missing
     """
     config = settings.load({"kafka.bootstrap": Flag(bootstrap, "--bootstrap") if bootstrap else None}).config
-    logging.basicConfig(format="gregor: %(message)s", level=logging.WARNING)
+    log_printable(logging.WARNING, "gregor: %(message)s")
     logging.getLogger("gregor.kafka").addFilter(_First())
+    if not make:
+        # Whoever makes topics often starts the brokers in the same breath, and waits for them as a worker does.
+        require_somebody(config.kafka)
     clients = Clients(config.names, config.kafka)
     admin = clients.wait_for_broker()
     layout = config.layout
@@ -72,9 +80,9 @@ def topics(settings: Settings, make: bool, as_json: bool, bootstrap: str | None)
     if "control" in found:
         differences += check_layout(clients, layout)
     if as_json:
-        click.echo(_as_json(config, layout, found, differences, made))
+        say_json(_document(config, layout, found, differences, made), indent=2)
     else:
-        click.echo("\n".join(_as_text(config, layout, found, differences, made)))
+        say_lines(_as_text(config, layout, found, differences, made))
     days = forgets_after_days(admin)
     if days is not None and days < SHORT_REST_DAYS:
         _log.warning(
@@ -87,7 +95,7 @@ def topics(settings: Settings, make: bool, as_json: bool, bootstrap: str | None)
         raise CheckFailed(_summary(differences), remedy=remedy(differences))
 
 
-def _summary(differences: Sequence[Difference]) -> str:
+def _summary(differences: Sequence[TopicDifference]) -> str:
     missing = sum(1 for one in differences if one.creatable)
     differing = len(differences) - missing
     parts = [f"{missing} missing"] if missing else []
@@ -95,27 +103,39 @@ def _summary(differences: Sequence[Difference]) -> str:
     return f"the crawl's topics: {', '.join(parts)}"
 
 
-def _as_json(
-    config: Config, layout: Layout, found: Mapping[str, Found], differences: Sequence[Difference], made: Sequence[str]
-) -> str:
-    document = {
+def _document(
+    config: Config,
+    layout: Layout,
+    found: Mapping[str, TopicFound],
+    differences: Sequence[TopicDifference],
+    made: Sequence[str],
+) -> dict[str, Any]:
+    return {
         "crawl": config.crawl.name,
         "bootstrap": config.kafka.bootstrap,
-        "layout": {"repositories": layout.repositories, "partitions": layout.partitions, "by": layout.partition_by},
+        "layout": {
+            "repositories": layout.repositories,
+            "partitions": layout.partitions,
+            "by": layout.partition_by,
+            "placement": layout.placement,
+        },
         "created": made,
         "topics": {config.names.topic(topic.name): found.get(topic.name) for topic in TOPICS},
         "differences": differences,
         "ok": not differences,
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
 
 def _as_text(
-    config: Config, layout: Layout, found: Mapping[str, Found], differences: Sequence[Difference], made: Sequence[str]
+    config: Config,
+    layout: Layout,
+    found: Mapping[str, TopicFound],
+    differences: Sequence[TopicDifference],
+    made: Sequence[str],
 ) -> Iterator[str]:
     yield (
         f"crawl {config.crawl.name} at {config.kafka.bootstrap}: N = {layout.repositories} repositories, "
-        f"P = {layout.partitions} partitions by {layout.partition_by}"
+        f"P = {layout.partitions} partitions by {layout.partition_by}, placed by {layout.placement}"
     )
     yield ""
     rows = [COLUMNS] + [_row(config, topic, found.get(topic.name), differences, made) for topic in TOPICS]
@@ -127,17 +147,18 @@ def _as_text(
         ]
         yield ("  " + "  ".join(cells)).rstrip()
     for one in differences:
-        if one.aspect == "layout":
-            yield f"\n{one}"
+        if one.aspect in RECORDED:
+            yield ""
+            yield str(one)
 
 
 def _row(
-    config: Config, topic: Topic, there: Found | None, differences: Sequence[Difference], made: Sequence[str]
+    config: Config, topic: Topic, there: TopicFound | None, differences: Sequence[TopicDifference], made: Sequence[str]
 ) -> tuple[str, ...]:
     name = config.names.topic(topic.name)
     if there is None:
         return name, "-", "-", "-", "-", "missing"
-    wrong = [one for one in differences if one.topic == name and one.aspect != "layout"]
+    wrong = [one for one in differences if one.topic == name and one.aspect not in RECORDED]
     told = ", ".join(f"{one.aspect} should be {one.expected}" for one in wrong)
     kept = {there.settings.get("retention.ms", ""), there.settings.get("retention.bytes", "")}
     return (
@@ -150,7 +171,7 @@ def _row(
     )
 
 
-def _limits(there: Found) -> str:
+def _limits(there: TopicFound) -> str:
     age, size = there.settings.get("retention.ms", ""), there.settings.get("retention.bytes", "")
     limits = [f"{int(age) / 3_600_000:g} h"] if age not in ("", "-1") else []
     limits += [_size(size)] if size not in ("", "-1") else []

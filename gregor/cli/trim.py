@@ -3,18 +3,18 @@
 from pathlib import Path
 
 import click
-import msgspec
 
 from gregor.cli.numbers import Finite
-from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.say import say, say_json, say_lines
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.cli.status import table
 from gregor.cli.target import bootstrap_option, folder_option, json_option, now_ms, opened
-from gregor.pipeline.operate.commands import trim_of
-from gregor.pipeline.operate.pauses import held
-from gregor.pipeline.operate.remembered import recall
-from gregor.pipeline.operate.trimming import TRIMMABLE, TopicPlan, places, plan, readers_of
-from gregor.pipeline.stages import ROLES
-from gregor.report.make import FOLDED
+from gregor.operate.commands import trim_of
+from gregor.operate.config_history import recall_config
+from gregor.operate.control_state import control_state
+from gregor.operate.trimming import TRIMMABLE, TopicPlan, places, plan, readers_of
+from gregor.outputs.report.make import FOLDED
+from gregor.run.topology import ROLES, enabled_roles
 
 HOUR_MS = 3_600_000
 
@@ -32,14 +32,14 @@ HOUR_MS = 3_600_000
 )
 @click.option(
     "--without",
-    type=click.Choice(["archiver"]),
+    type=click.Choice([name for name, role in ROLES.items() if role.optional]),
     help="This crawl has none, so that nothing is kept for it.",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @json_option
 @pass_settings
 def trim(
-    settings: Settings,
+    settings: CliSettings,
     folder: Path | None,
     bootstrap: str | None,
     topics: tuple[str, ...],
@@ -59,25 +59,23 @@ def trim(
       gregor trim --folder docs --keep-hours 24
       gregor --config big.toml trim --topic pages --keep-hours 1
     """
-    with opened(settings, folder, bootstrap) as access:
-        config = recall(held(access.reader))
-        archives = without != "archiver" and (config is None or config.archive.enabled)
-        stages = {name: role.spec.inputs for name, role in ROLES.items() if archives or name != "archiver"}
+    with opened(settings, folder, bootstrap) as handle:
+        config = recall_config(control_state(handle.reader))
+        roles = ROLES if config is None else enabled_roles(config)
+        stages = {name: role.spec.inputs for name, role in roles.items() if name != without}
         before_ms = now_ms() - int(keep_hours * HOUR_MS)
-        plans = plan(access.reader, topics or TRIMMABLE, readers_of(stages), before_ms)
+        plans = plan(handle.reader, topics or TRIMMABLE, readers_of(stages), before_ms)
         said = "nothing was deleted: this is what would go" if dry_run else "there is nothing to delete"
         if not dry_run and any(one.before for one in plans):
-            said = access.send(trim_of(places(plans)))
+            said = handle.send(trim_of(places(plans)))
     if as_json:
         document = {"dry_run": dry_run, "keep_hours": keep_hours, "topics": plans, "said": said}
-        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        say_json(document, indent=2)
         return
-    click.echo("\n".join(table([("topic", "to go", "about MiB", "stays", "held back by"), *map(_row, plans)])))
-    click.echo(said)
+    say_lines(table([("topic", "to go", "about MiB", "stays", "held back by"), *map(_row, plans)]))
+    say(said)
     if any(one.records for one in plans if one.topic in FOLDED):
-        click.echo(
-            f"The report is folded from {' and '.join(FOLDED)}: one that is made afterwards tells of the rest alone."
-        )
+        say(f"The report is folded from {' and '.join(FOLDED)}: one that is made afterwards tells of the rest alone.")
 
 
 def _row(one: TopicPlan) -> tuple[str, str, str, str, str]:

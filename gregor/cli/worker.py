@@ -7,10 +7,12 @@ from pathlib import Path
 
 import click
 
-from gregor.cli.settings import Settings, pass_settings
+from gregor.cli.say import say
+from gregor.cli.settings import CliSettings, pass_settings
 from gregor.config import Flag
-from gregor.pipeline.stages import ROLES
-from gregor.pipeline.worker import run_worker
+from gregor.printable import log_printable
+from gregor.run.topology import ROLES
+from gregor.run.worker import run_worker
 
 VIEWS = "views"
 
@@ -25,7 +27,7 @@ VIEWS = "views"
 @click.option("--views-port", type=click.IntRange(0, 65_535), help="Port of the views' page; 0: any that is free.")
 @pass_settings
 def worker(
-    settings: Settings,
+    settings: CliSettings,
     role: str,
     folder: Path | None,
     bootstrap: str | None,
@@ -46,7 +48,7 @@ def worker(
     """
     # In C, so that it answers also when the interpreter waits for a library that does not return.
     faulthandler.register(signal.SIGUSR1)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    log_printable(logging.INFO, "%(asctime)s %(levelname)s %(name)s %(message)s")
     flags = {
         "kafka.bootstrap": Flag(bootstrap, "--bootstrap"),
         "metrics.port": Flag(metrics_port, "--metrics-port"),
@@ -55,8 +57,8 @@ def worker(
     config = settings.load(flags).config
     if role == VIEWS:
         # Faust takes a while to import, which no other role needs.
-        from gregor.report.live.run import run_views
+        from gregor.outputs.live.run import run_views
 
-        run_views(config, folder or Path(config.state.folder), lambda address: click.echo(f"The page is {address}"))
+        run_views(config, folder or Path(config.state.folder), lambda address: say(f"The page is {address}"))
         return
     run_worker(role, config, folder or Path(config.state.folder))

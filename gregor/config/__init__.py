@@ -1,4 +1,4 @@
-"""The configuration: one TOML file, environment variables and flags, checked strictly, as frozen Structs."""
+"""The configuration: one TOML file, environment variables and flags, checked strictly, as frozen Structs. It knows no stage."""
 
 from gregor.config.load import Config, Flag, Loaded, load
 from gregor.config.names import Names

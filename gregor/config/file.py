@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from gregor.config.problems import Place, printable
+from gregor.config.problems import SettingPlace, printable
 from gregor.errors import ConfigError
 
 DEFAULT_NAME: Final = "gregor.toml"
@@ -34,10 +34,10 @@ class ConfigFile(Struct, frozen=True):
     tree: Mapping[str, Any]
     lines: Mapping[str, int]
 
-    def place(self, path: str) -> Place:
+    def place(self, path: str) -> SettingPlace:
         line = next((self.lines[prefix] for prefix in _prefixes(path) if prefix in self.lines), None)
         text = self.name if line is None else f"{self.name}:{line}"
-        return Place(text, f"file {text}")
+        return SettingPlace(text, f"file {text}")
 
 
 def locate(path: Path | None, env: Mapping[str, str]) -> Path | None:

@@ -8,7 +8,7 @@ Delay = Annotated[float, Meta(ge=0, le=86_400)]
 Limit = Annotated[int, Meta(ge=0, le=10**12)]
 
 
-class Frontier(Struct, frozen=True, kw_only=True):
+class FrontierSection(Struct, frozen=True, kw_only=True):
     """What is fetched next, and how long an order may stay out."""
 
     order: Annotated[
@@ -56,7 +56,7 @@ class Frontier(Struct, frozen=True, kw_only=True):
     ] = 100
 
 
-class Retry(Struct, frozen=True, kw_only=True):
+class RetrySection(Struct, frozen=True, kw_only=True):
     """What happens to URLs and servers that fail."""
 
     attempts: Annotated[
@@ -80,7 +80,7 @@ class Retry(Struct, frozen=True, kw_only=True):
     ] = 24.0
 
 
-class Revisit(Struct, frozen=True, kw_only=True):
+class RevisitSection(Struct, frozen=True, kw_only=True):
     """When a fetched URL is fetched again: r(K)."""
 
     mode: Annotated[
@@ -104,7 +104,7 @@ class Revisit(Struct, frozen=True, kw_only=True):
     ] = "text"
 
 
-class Traps(Struct, frozen=True, kw_only=True):
+class TrapsSection(Struct, frozen=True, kw_only=True):
     """What keeps a crawl out of endless sites."""
 
     max_path_length: Annotated[int, Meta(ge=16, le=8000, description="Characters of a URL's path and query.")] = 1800

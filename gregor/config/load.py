@@ -14,7 +14,7 @@ from gregor.config.environment import variables
 from gregor.config.file import ConfigFile, locate, parse, read
 from gregor.config.keys import ARRAYS, KEYS, SECTIONS, SECURITY, Key, generic, nearest_key, nearest_section
 from gregor.config.names import Names
-from gregor.config.problems import Place, Problem, describe, printable
+from gregor.config.problems import Problem, SettingPlace, describe, printable
 from gregor.config.rules import broken_rules
 from gregor.config.secrets import HIDDEN, is_secret
 from gregor.config.sections import Settings, version_of
@@ -24,7 +24,7 @@ from schemas.control import Layout
 
 MOST_PROBLEMS: Final = 100
 NO_FLAGS: Final[Mapping[str, Any]] = {}
-DEFAULT: Final = Place("default", "default")
+DEFAULT: Final = SettingPlace("default", "default")
 
 
 class Flag(NamedTuple):
@@ -57,6 +57,7 @@ class Config(Settings, frozen=True, kw_only=True, dict=True):
             repositories=self.partitions.repositories,
             partitions=self.partitions.partitions,
             partition_by=self.partitions.partition_by,
+            placement=self.partitions.placement,
         )
 
     @property
@@ -81,7 +82,7 @@ class _Given(NamedTuple):
 
     path: str
     value: Any
-    place: Place
+    place: SettingPlace
 
 
 def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, Any] = NO_FLAGS) -> Loaded:
@@ -168,7 +169,7 @@ def _entries(file: ConfigFile, path: str, value: Any) -> Iterator[_Given]:
 def _from_environment(env: Mapping[str, str], problems: list[Problem]) -> Iterator[_Given]:
     for variable, path, value in variables(env):
         text = f"environment {printable(variable)}"
-        place = Place(text, text)
+        place = SettingPlace(text, text)
         if path == SECURITY and isinstance(value, dict):
             yield from (_Given(f"{SECURITY}.{name}", inner, place) for name, inner in value.items())
         elif (section := re.split(r"[.\[]", path)[0]) in ARRAYS:
@@ -183,7 +184,7 @@ def _from_flags(flags: Mapping[str, Any]) -> Iterator[_Given]:
         value, option = flag if isinstance(flag, Flag) else (flag, "")
         if value is not None:
             text = f"flag {option}" if option else "flag"
-            yield _Given(path, value, Place(text, text))
+            yield _Given(path, value, SettingPlace(text, text))
 
 
 def _key_of(path: str) -> Key | None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 LONGEST_SHOWN = 60
 
 
-class Place(Struct, frozen=True):
+class SettingPlace(Struct, frozen=True):
     """Where a value comes from: `text` leads an error ("gregor.toml:12"), `origin` stands in `gregor config show`."""
 
     text: str

@@ -8,6 +8,8 @@ from gregor.config.problems import describe, printable
 from gregor.config.secrets import HIDDEN, is_reference, is_secret
 from gregor.config.sections import Settings
 
+GENERATED: Final = "generated:"
+"""What a web begins with that is made up, and no folder."""
 _URL: Final = re.compile(r"https?://[^\s/?#]+[^\s\x00-\x1f\x7f]*", re.IGNORECASE)
 _CONTACT: Final = re.compile(r"(?:https?://|mailto:)[!-'*-~]+", re.IGNORECASE)
 _BROKER: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})", re.ASCII)
@@ -64,6 +66,13 @@ def _partitions(settings: Settings) -> Iterator[Broken]:
         yield Broken("partitions.partitions", str(partitions), expected, other="partitions.repositories")
 
 
+def _sites(settings: Settings) -> Iterator[Broken]:
+    slots, partitions = settings.sites.slots, settings.partitions.partitions
+    if slots > partitions:
+        expected = f"at most partitions.partitions, which is {partitions}"
+        yield Broken("sites.slots", str(slots), expected, other="partitions.partitions")
+
+
 def _kafka(settings: Settings) -> Iterator[Broken]:
     for broker in settings.kafka.bootstrap.split(","):
         port = _BROKER.fullmatch(broker.strip())
@@ -97,6 +106,28 @@ def _fetch(settings: Settings) -> Iterator[Broken]:
                 yield Broken(
                     "fetch.allow_addresses", describe(block), 'address blocks such as "127.0.0.0/8" or "fd00::/8"'
                 )
+
+
+def _emulate(settings: Settings) -> Iterator[Broken]:
+    web = settings.emulate.web
+    if settings.fetch.backend == "archive" and not web:
+        yield Broken(
+            "emulate.web",
+            "none",
+            'an archive or generated:PAGES,SITES,SEED, for fetch.backend is "archive"',
+            "fetch.backend",
+        )
+    if "\0" in web:
+        yield Broken("emulate.web", describe(web), "a path")
+    if web.startswith(GENERATED):
+        from gregor.offline.generated import shape_of
+
+        try:
+            shape_of(web.removeprefix(GENERATED))
+        except ValueError as error:
+            yield Broken(
+                "emulate.web", describe(web), f"{GENERATED} and behind it {str(error).removeprefix('expected ')}"
+            )
 
 
 def _server(settings: Settings) -> Iterator[Broken]:
@@ -192,9 +223,11 @@ def _not_xpath(expression: str) -> bool:
 RULES: Final[tuple[Callable[[Settings], Iterator[Broken]], ...]] = (
     _crawl,
     _partitions,
+    _sites,
     _kafka,
     _state,
     _fetch,
+    _emulate,
     _scope,
     _server,
     _item,

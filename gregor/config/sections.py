@@ -5,12 +5,13 @@ its unit (_s seconds, _ms milliseconds, _mb MiB, _bytes bytes); where zero has a
 """
 
 from hashlib import sha256
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from gregor.config.frontier import Frontier, Retry, Revisit, Traps
+from gregor.config.frontier import FrontierSection, RetrySection, RevisitSection, TrapsSection
+from gregor.config.sites import SitesSection
 
 MIB = 1024 * 1024
 
@@ -21,7 +22,7 @@ TimeOut = Annotated[float, Meta(gt=0, le=3600)]
 BodyBytes = Annotated[int, Meta(ge=1024, le=5 * MIB)]
 
 
-class Crawl(Struct, frozen=True, kw_only=True):
+class CrawlSection(Struct, frozen=True, kw_only=True):
     """What is crawled, and in whose name."""
 
     name: Annotated[
@@ -85,6 +86,16 @@ class Crawl(Struct, frozen=True, kw_only=True):
             "0: no limit."
         ),
     ] = 0
+    max_wait_hours: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=876_000,
+            description="Hours that `gregor crawl` and `gregor cluster` wait while no URL may be asked for, because servers want to be "
+            "left alone or attempts are repeated later; when it would be longer they end and say until when. Re-crawls are waited for "
+            "without a limit. 0: no limit.",
+        ),
+    ] = 24.0
     server_budget: Annotated[
         Limit,
         Meta(
@@ -94,7 +105,7 @@ class Crawl(Struct, frozen=True, kw_only=True):
     ] = 0
 
 
-class Partitions(Struct, frozen=True, kw_only=True):
+class PartitionsSection(Struct, frozen=True, kw_only=True):
     """How servers are spread; fixed for the life of a crawl: no worker starts under another layout than the topics were made for."""
 
     repositories: Annotated[
@@ -114,9 +125,16 @@ class Partitions(Struct, frozen=True, kw_only=True):
         Literal["server", "domain"],
         Meta(description="What is hashed: the server, or its registered domain, which makes domain budgets exact."),
     ] = "server"
+    placement: Annotated[
+        Literal["hash", "sites"],
+        Meta(
+            description="Which partition of the frontier has a site, that is what is hashed: the one that its hash says, or the one that a "
+            "coordinator gave it to; see [sites]."
+        ),
+    ] = "hash"
 
 
-class Kafka(Struct, frozen=True, kw_only=True):
+class KafkaSection(Struct, frozen=True, kw_only=True):
     """The cluster; not used by `gregor crawl` on one machine."""
 
     bootstrap: Annotated[
@@ -150,7 +168,7 @@ class Kafka(Struct, frozen=True, kw_only=True):
     ] = {}
 
 
-class State(Struct, frozen=True, kw_only=True):
+class StateSection(Struct, frozen=True, kw_only=True):
     """Where a member keeps its state, and the memory that it may use for it."""
 
     folder: Annotated[
@@ -190,7 +208,7 @@ class State(Struct, frozen=True, kw_only=True):
     unread_mb: Annotated[int, Meta(ge=1, le=1_048_576, description="The same in MiB of them.")] = 256
 
 
-class Checkpoint(Struct, frozen=True, kw_only=True):
+class CheckpointSection(Struct, frozen=True, kw_only=True):
     """When a stage commits what it has done: whichever comes first. `gregor crawl` waits for 2 ms, 5 ms apart, and 2 MiB at the most."""
 
     idle_ms: Annotated[
@@ -220,9 +238,22 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     ] = 1.0
 
 
-class Fetch(Struct, frozen=True, kw_only=True):
+BackendName = Literal["aiohttp", "archive"]
+"""The folders of workers/fetcher/backends/; what is not here cannot be chosen."""
+OFFLINE_BACKENDS: Final = frozenset(("archive",))
+"""Those that open no socket and ask nobody: no owner of a server has to learn of them, no name is looked up, no delay has to be kept."""
+
+
+class FetchSection(Struct, frozen=True, kw_only=True):
     """How requests are made: politeness, time-outs, caps."""
 
+    backend: Annotated[
+        BackendName,
+        Meta(
+            description="What carries out requests: aiohttp (HTTP/1.1), or archive, which answers from the web that [emulate] names and "
+            "opens no socket. All keep the same caps; whichever connects has the same address guard."
+        ),
+    ] = "aiohttp"
     delay_s: Annotated[
         Delay,
         Meta(description="Seconds between two requests to one server. A longer Crawl-delay of its robots.txt wins."),
@@ -273,7 +304,7 @@ class Fetch(Struct, frozen=True, kw_only=True):
     ] = ()
 
 
-class Robots(Struct, frozen=True, kw_only=True):
+class RobotsSection(Struct, frozen=True, kw_only=True):
     """The rules in robots.txt (RFC 9309)."""
 
     obey: Annotated[bool, Meta(description="Whether robots.txt is fetched and obeyed.")] = True
@@ -298,7 +329,7 @@ class Robots(Struct, frozen=True, kw_only=True):
     ] = "allow"
 
 
-class Url(Struct, frozen=True, kw_only=True):
+class UrlSection(Struct, frozen=True, kw_only=True):
     """What a URL's canonical form leaves out beyond what never changes a resource."""
 
     max_length: Annotated[
@@ -316,7 +347,7 @@ class Url(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-class Scope(Struct, frozen=True, kw_only=True):
+class ScopeSection(Struct, frozen=True, kw_only=True):
     """Which links belong to the crawl, beyond the hosts that crawl.scope takes from the seeds; decided before they are sent on."""
 
     hosts: Annotated[
@@ -346,7 +377,7 @@ class Scope(Struct, frozen=True, kw_only=True):
     ] = ()
 
 
-class Extract(Struct, frozen=True, kw_only=True):
+class ExtractSection(Struct, frozen=True, kw_only=True):
     """What is taken out of pages."""
 
     requisites: Annotated[
@@ -396,7 +427,7 @@ class Extract(Struct, frozen=True, kw_only=True):
     ] = 5.0
 
 
-class Filter(Struct, frozen=True, kw_only=True):
+class FilterSection(Struct, frozen=True, kw_only=True):
     """The cache of known URLs in front of the topic discovered (paper 001); how much is remembered, never what is decided."""
 
     capacity: Annotated[
@@ -438,7 +469,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     flush_urls: Annotated[int, Meta(ge=1, le=10_000, description="URLs of one server in one such report.")] = 500
 
 
-class Archive(Struct, frozen=True, kw_only=True):
+class ArchiveSection(Struct, frozen=True, kw_only=True):
     """Where responses are kept as WARC files; where and how large, never what."""
 
     enabled: Annotated[bool, Meta(description="Whether `gregor crawl` archives; on a cluster, a worker does.")] = True
@@ -460,7 +491,37 @@ class Archive(Struct, frozen=True, kw_only=True):
     level: Annotated[int, Meta(ge=1, le=9, description="Level of compression: 1 is the fastest, 9 the smallest.")] = 4
 
 
-class Metrics(Struct, frozen=True, kw_only=True):
+class EmulateSection(Struct, frozen=True, kw_only=True):
+    """The web that fetch.backend = "archive" answers from, and how fast it does."""
+
+    web: Annotated[
+        str,
+        Meta(
+            max_length=4096,
+            description="A folder with WARC files (of gregor or of anybody else), one such file, or generated:PAGES,SITES,SEED and perhaps "
+            ",today behind it: a web made up from these numbers.",
+        ),
+    ] = ""
+    bandwidth: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1e6,
+            description="Mbit/s of each fetcher process, bodies as they were on the wire. 0: as fast as it goes.",
+        ),
+    ] = 0.0
+    latency_ms: Annotated[
+        float,
+        Meta(ge=0, le=3_600_000, description="Milliseconds from a request to the first byte of its answer."),
+    ] = 0.0
+    jitter: Annotated[
+        float,
+        Meta(ge=0, le=1, description="Share of the latency by which that of a URL may differ, up or down."),
+    ] = 0.0
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1, description="What the jitter of each URL is drawn from.")] = 1
+
+
+class MetricsSection(Struct, frozen=True, kw_only=True):
     """What a worker shows to Prometheus, at /metrics, and to whoever restarts workers that hang, at /healthz."""
 
     host: Annotated[
@@ -470,6 +531,13 @@ class Metrics(Struct, frozen=True, kw_only=True):
     port: Annotated[
         int, Meta(ge=0, le=65_535, description="Port to listen at, another for each worker of a machine. 0: none.")
     ] = 0
+    names: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, max_length=255)], ...],
+        Meta(
+            description="Further names by which it may be asked for, such as a service's in a Prometheus configuration. Requests by "
+            "other names are refused; addresses, localhost and the machine's own name always work."
+        ),
+    ] = ()
     silent_after_s: Annotated[
         float,
         Meta(
@@ -481,7 +549,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
     ] = 90.0
 
 
-class Views(Struct, frozen=True, kw_only=True):
+class ViewsSection(Struct, frozen=True, kw_only=True):
     """Where `gregor worker views` shows the crawl: a live page, and JSON below /api/."""
 
     host: Annotated[
@@ -495,7 +563,7 @@ class Views(Struct, frozen=True, kw_only=True):
         tuple[Annotated[str, Meta(min_length=1, max_length=255)], ...],
         Meta(
             description="Further names by which the page may be asked for, such as that of a proxy before it. Requests by other "
-            "names are refused; addresses and localhost always work."
+            "names are refused; addresses, localhost and the machine's own name always work."
         ),
     ] = ()
 
@@ -575,24 +643,26 @@ class ItemRule(Struct, frozen=True, kw_only=True):
 class Settings(Struct, frozen=True, kw_only=True, dict=True):
     """All sections. `Config` adds what is computed from them."""
 
-    crawl: Crawl = Crawl()
-    partitions: Partitions = Partitions()
-    kafka: Kafka = Kafka()
-    state: State = State()
-    checkpoint: Checkpoint = Checkpoint()
-    fetch: Fetch = Fetch()
-    robots: Robots = Robots()
-    frontier: Frontier = Frontier()
-    retry: Retry = Retry()
-    revisit: Revisit = Revisit()
-    traps: Traps = Traps()
-    url: Url = Url()
-    scope: Scope = Scope()
-    extract: Extract = Extract()
-    filter: Filter = Filter()
-    archive: Archive = Archive()
-    metrics: Metrics = Metrics()
-    views: Views = Views()
+    crawl: CrawlSection = CrawlSection()
+    partitions: PartitionsSection = PartitionsSection()
+    sites: SitesSection = SitesSection()
+    kafka: KafkaSection = KafkaSection()
+    state: StateSection = StateSection()
+    checkpoint: CheckpointSection = CheckpointSection()
+    fetch: FetchSection = FetchSection()
+    robots: RobotsSection = RobotsSection()
+    frontier: FrontierSection = FrontierSection()
+    retry: RetrySection = RetrySection()
+    revisit: RevisitSection = RevisitSection()
+    traps: TrapsSection = TrapsSection()
+    url: UrlSection = UrlSection()
+    scope: ScopeSection = ScopeSection()
+    extract: ExtractSection = ExtractSection()
+    filter: FilterSection = FilterSection()
+    archive: ArchiveSection = ArchiveSection()
+    emulate: EmulateSection = EmulateSection()
+    metrics: MetricsSection = MetricsSection()
+    views: ViewsSection = ViewsSection()
     server: tuple[ServerRule, ...] = ()
     item: tuple[ItemRule, ...] = ()
 
@@ -600,9 +670,9 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
 def version_of(settings: Settings) -> str:
     """Twelve hex digits that change whenever a decision of the crawl may change.
 
-    `kafka`, `state`, `filter`, `archive`, `metrics` and `views` are left out: they say where a member runs, what it remembers, where it
-    keeps what it got and where it can be watched, and members of one crawl differ there.
+    `kafka`, `state`, `filter`, `archive`, `emulate`, `metrics` and `views` are left out: they say where a member runs, what it remembers,
+    where it keeps what it got, where a rehearsed web lies and where the member can be watched, and members of one crawl differ there.
     """
-    elsewhere = ("kafka", "state", "filter", "archive", "metrics", "views")
+    elsewhere = ("kafka", "state", "filter", "archive", "emulate", "metrics", "views")
     decisive = {name: getattr(settings, name) for name in settings.__struct_fields__ if name not in elsewhere}
     return sha256(msgspec.json.encode(decisive, order="deterministic")).hexdigest()[:12]

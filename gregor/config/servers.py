@@ -11,6 +11,11 @@ from msgspec.structs import replace
 from gregor.config.sections import ServerRule, Settings
 
 REMEMBERED_SERVERS = 65_536
+_PORT = re.compile(r":\d+$")
+# The colons of an IPv6 address are within its brackets.
+_WITH_PORT = re.compile(r"(?:^[^\[]*|\]):[\d*?]+$")
+# DNS knows one host where the text has two; canonical servers have none of these.
+_DOTS = re.compile(r"\.+(?=(?::[\d*?]+)?$)")
 OVERRIDDEN = ("delay_s", "delay_factor", "max_depth", "budget", "max_body_bytes", "obey_robots")
 
 
@@ -43,6 +48,15 @@ def glob(pattern: str) -> Pattern[str]:
     return re.compile(f"{literal(head)}{between}.*{literal(tail)}", re.DOTALL)
 
 
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """Whether a canonical server is meant by an entry of the configuration. One that names no port means every port of its hosts."""
+    named = _DOTS.sub("", pattern)
+    wanted = glob(named)
+    if _WITH_PORT.search(named):
+        return lambda server: wanted.fullmatch(server) is not None
+    return lambda server: wanted.fullmatch(_PORT.sub("", server)) is not None
+
+
 def settings_by_server(settings: Settings) -> Callable[[str], ServerSettings]:
     """The function from server name to its settings; it remembers what it answered."""
     everyone = ServerSettings(
@@ -56,7 +70,7 @@ def settings_by_server(settings: Settings) -> Callable[[str], ServerSettings]:
     )
     if not settings.server:
         return lambda server: everyone
-    patterns = [(glob(rule.match), _names_a_port(rule.match)) for rule in settings.server]
+    matchers = [matcher(rule.match) for rule in settings.server]
 
     # Servers are many and combinations of rules few: those under the same rules share one object.
     @lru_cache(maxsize=1024)
@@ -68,20 +82,9 @@ def settings_by_server(settings: Settings) -> Callable[[str], ServerSettings]:
 
     @lru_cache(maxsize=REMEMBERED_SERVERS)
     def for_server(server: str) -> ServerSettings:
-        host = re.sub(r":\d+$", "", server)
-        return combined(
-            tuple(
-                index
-                for index, (pattern, with_port) in enumerate(patterns)
-                if pattern.fullmatch(server if with_port else host)
-            )
-        )
+        return combined(tuple(index for index, matches in enumerate(matchers) if matches(server)))
 
     return for_server
-
-
-def _names_a_port(pattern: str) -> bool:
-    return re.search(r":[\d*?]+$", pattern) is not None
 
 
 def _override(settings: ServerSettings, rule: ServerRule) -> ServerSettings:

@@ -1,1 +1,1 @@
-"""A small web site that gregor serves on loopback, to be crawled without touching anybody."""
+"""A small web site that gregor serves on loopback, to be crawled without touching anybody. It knows nothing of the crawler."""

@@ -27,7 +27,7 @@ class Answer(msgspec.Struct, frozen=True):
     """How long the server takes."""
 
 
-class Site(Protocol):
+class HostedSite(Protocol):
     """Hosts on loopback addresses, all with one port."""
 
     @property
@@ -38,7 +38,7 @@ class Site(Protocol):
     @property
     def seeds(self) -> list[str]: ...
 
-    def at(self, port: int) -> Site:
+    def at(self, port: int) -> HostedSite:
         """The same site on this port."""
         ...
 

@@ -9,7 +9,7 @@ import msgspec
 from gregor.demo.museum import Museum
 
 
-class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+class SiteJudgement(msgspec.Struct, frozen=True, kw_only=True):
     """A crawl as the site saw it."""
 
     urls: int
@@ -31,11 +31,11 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.missed or self.strange or self.too_often) and self.endless <= self.endless_allowed
 
 
-def judge(museum: Museum, requested: Mapping[str, int]) -> Judgement:
+def judge(museum: Museum, requested: Mapping[str, int]) -> SiteJudgement:
     expected = museum.asked()
     endless = {url: times for url, times in requested.items() if museum.is_endless(url)}
     asked = {url: times for url, times in requested.items() if url not in endless}
-    return Judgement(
+    return SiteJudgement(
         urls=len(expected),
         requests=sum(requested.values()),
         missed=tuple(sorted(expected.keys() - asked.keys())),

@@ -18,7 +18,7 @@ import msgspec
 
 from gregor.demo import traps, wings
 from gregor.demo.answer import OUTSIDE, ROBOTS, Answer, loopback
-from gregor.demo.page import Link, Sheet, dressed
+from gregor.demo.page import PageLink, Sheet, dressed
 from gregor.demo.pictures import picture_of, requisites
 from gregor.demo.prose import name, paragraphs
 from gregor.demo.tree import A_BEETLE, children_of, numbers, parent_of, path_of, relative, section_of
@@ -169,43 +169,43 @@ class Museum(msgspec.Struct, frozen=True):
             )
         )
 
-    def _navigation(self, host: int, number: int) -> Iterator[Link]:
+    def _navigation(self, host: int, number: int) -> Iterator[PageLink]:
         here, house = path_of(number), self.houses[host]
-        yield Link(relative(here, "/"), "Entrance")
+        yield PageLink(relative(here, "/"), "Entrance")
         if number:
-            yield Link(relative(here, path_of(parent_of(number))), "Up")
-            yield Link(path_of(number - 1), "Previous drawer")
+            yield PageLink(relative(here, path_of(parent_of(number))), "Up")
+            yield PageLink(path_of(number - 1), "Previous drawer")
         if number + 1 < house.pages:
-            yield Link(path_of(number + 1), "Next drawer", rel="next")
+            yield PageLink(path_of(number + 1), "Next drawer", rel="next")
         for child in children_of(number, house.pages):
-            yield Link(relative(here, path_of(child)), f"Drawer {child}")
+            yield PageLink(relative(here, path_of(child)), f"Drawer {child}")
         neighbour = (host + 1) % len(self.houses)
         if number < self.houses[neighbour].pages:
-            yield Link(self.url(neighbour, here), f"The same drawer in the {self.houses[neighbour].name}")
+            yield PageLink(self.url(neighbour, here), f"The same drawer in the {self.houses[neighbour].name}")
         if number == 0:
             yield from self._signs(host)
 
-    def _signs(self, host: int) -> Iterator[Link]:
+    def _signs(self, host: int) -> Iterator[PageLink]:
         house = self.houses[host]
         for other, one in enumerate(self.houses):
             if other != host:
-                yield Link(f"//{loopback(other)}:{self.port}/", one.name)
+                yield PageLink(f"//{loopback(other)}:{self.port}/", one.name)
         for wing in self._wings(host):
             yield from wing.links
         if house.mirrors:
-            yield Link(traps.MIRRORS, "Hall of mirrors")
+            yield PageLink(traps.MIRRORS, "Hall of mirrors")
         if house.calendar:
-            yield Link(traps.FIRST_MONTH, "Opening hours")
+            yield PageLink(traps.FIRST_MONTH, "Opening hours")
 
-    def _spellings(self, host: int, number: int) -> Iterator[Link]:
+    def _spellings(self, host: int, number: int) -> Iterator[PageLink]:
         """Links that say again what others said, or that no crawl of this site follows."""
         here, address = path_of(number), loopback(host)
-        yield Link(f"{here}#wings", "Wings")
-        yield Link(f"/attic/.././cellar/..{here}", "By the back stairs")
-        yield Link(f"HTTP://0X7F{address.removeprefix('127')}:{self.port}{here}", "In the old spelling")
-        yield Link("/%62" + path_of(A_BEETLE).removeprefix("/b"), "A beetle, escaped")
-        yield Link(OUTSIDE + f"?from={number}", "Another museum", rel="nofollow")
-        yield Link("mailto:porter@museum.invalid", "Write to the porter")
+        yield PageLink(f"{here}#wings", "Wings")
+        yield PageLink(f"/attic/.././cellar/..{here}", "By the back stairs")
+        yield PageLink(f"HTTP://0X7F{address.removeprefix('127')}:{self.port}{here}", "In the old spelling")
+        yield PageLink("/%62" + path_of(A_BEETLE).removeprefix("/b"), "A beetle, escaped")
+        yield PageLink(OUTSIDE + f"?from={number}", "Another museum", rel="nofollow")
+        yield PageLink("mailto:porter@museum.invalid", "Write to the porter")
 
 
 @lru_cache(maxsize=256)

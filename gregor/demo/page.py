@@ -18,7 +18,7 @@ _PLAIN: Final = (
 )
 
 
-class Link(msgspec.Struct, frozen=True):
+class PageLink(msgspec.Struct, frozen=True):
     """A link as it is written into the page."""
 
     href: str
@@ -32,14 +32,14 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     house: str
     title: str
     paragraphs: tuple[str, ...]
-    links: tuple[Link, ...]
+    links: tuple[PageLink, ...]
     picture: str = ""
     """Path of an image; empty: none."""
     head: str = ""
     """Further elements of the head, as HTML."""
 
 
-def render(title: str, paragraphs: Iterable[str], links: Iterable[Link]) -> str:
+def render(title: str, paragraphs: Iterable[str], links: Iterable[PageLink]) -> str:
     """A plain page."""
     head = f"<title>{escape(title)}</title>\n<style>{_PLAIN}</style>"
     body = f'<h1 id="top">{escape(title)}</h1>\n{_text(paragraphs)}\n<nav>\n{_anchors(links)}\n</nav>'
@@ -76,7 +76,7 @@ def _text(paragraphs: Iterable[str]) -> str:
     return "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in paragraphs)
 
 
-def _anchors(links: Iterable[Link]) -> str:
+def _anchors(links: Iterable[PageLink]) -> str:
     return "\n".join(
         f'<a href="{escape(link.href)}"{f" rel={link.rel}" if link.rel else ""}>{escape(link.text)}</a>'
         for link in links

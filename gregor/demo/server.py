@@ -15,7 +15,7 @@ from typing import IO
 import msgspec
 from aiohttp import web
 
-from gregor.demo.answer import ROBOTS, Answer, Site
+from gregor.demo.answer import ROBOTS, Answer, HostedSite
 from gregor.errors import EXIT_ENVIRONMENT, GregorError
 
 _PORT_TRIES = 20
@@ -36,7 +36,7 @@ class LoggedRequest(msgspec.Struct, frozen=True):
 class DemoServer:
     """A site being served."""
 
-    def __init__(self, site: Site, latency_s: float, log_file: IO[bytes] | None) -> None:
+    def __init__(self, site: HostedSite, latency_s: float, log_file: IO[bytes] | None) -> None:
         self.site = site
         self.port = site.port
         self.seeds = site.seeds
@@ -81,7 +81,7 @@ def read_log(path: Path) -> list[LoggedRequest]:
 
 
 @contextmanager
-def serve(site: Site, *, latency_s: float = 0.0, log_file: Path | None = None) -> Iterator[DemoServer]:
+def serve(site: HostedSite, *, latency_s: float = 0.0, log_file: Path | None = None) -> Iterator[DemoServer]:
     """Serve `site` until the block ends, on its port or, if that is 0, on a free one."""
     with ExitStack() as stack:
         sockets = _bind(site)
@@ -128,7 +128,7 @@ def _run(
         loop.close()
 
 
-def _bind(site: Site) -> list[socket.socket]:
+def _bind(site: HostedSite) -> list[socket.socket]:
     """One listening socket per host, all on one port."""
     for _ in range(1 if site.port else _PORT_TRIES):
         sockets: list[socket.socket] = []

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from gregor.demo.answer import OUTSIDE, ROBOTS, Answer, loopback
-from gregor.demo.page import Link, render
+from gregor.demo.page import PageLink, render
 from gregor.demo.prose import name, paragraphs
 from gregor.demo.tree import A_BEETLE, children_of, numbers, parent_of, path_of, relative, section_of
 
@@ -93,38 +93,38 @@ class DemoSite(msgspec.Struct, frozen=True):
             [*self._navigation(host, number), *self._spellings(host, number)],
         )
 
-    def _navigation(self, host: int, number: int) -> Iterator[Link]:
+    def _navigation(self, host: int, number: int) -> Iterator[PageLink]:
         here = path_of(number)
-        yield Link(relative(here, "/"), "Entrance")
+        yield PageLink(relative(here, "/"), "Entrance")
         if number:
-            yield Link(relative(here, path_of(parent_of(number))), "Up")
-            yield Link(path_of(number - 1), "Previous drawer")
+            yield PageLink(relative(here, path_of(parent_of(number))), "Up")
+            yield PageLink(path_of(number - 1), "Previous drawer")
         if number + 1 < self.pages_per_host:
-            yield Link(path_of(number + 1), "Next drawer", rel="next")
+            yield PageLink(path_of(number + 1), "Next drawer", rel="next")
         for child in children_of(number, self.pages_per_host):
-            yield Link(relative(here, path_of(child)), f"Drawer {child}")
+            yield PageLink(relative(here, path_of(child)), f"Drawer {child}")
         neighbour = (host + 1) % self.hosts
-        yield Link(self.url(neighbour, here), f"The same drawer in house {neighbour + 1}")
+        yield PageLink(self.url(neighbour, here), f"The same drawer in house {neighbour + 1}")
         if number == 0:
             for other in children_of(host, self.hosts):
-                yield Link(f"//{self.address(other)}:{self.port}/", f"House {other + 1}")
+                yield PageLink(f"//{self.address(other)}:{self.port}/", f"House {other + 1}")
             for path in (*self._redirects(host), *MISSING):
                 if path not in ("/hop/2", "/hop/3"):
-                    yield Link(path, path)
+                    yield PageLink(path, path)
 
-    def _spellings(self, host: int, number: int) -> Iterator[Link]:
+    def _spellings(self, host: int, number: int) -> Iterator[PageLink]:
         """Links that say again what others said, or that no crawl of this site follows."""
         here, address = path_of(number), self.address(host)
-        yield Link("#top", "Top")
-        yield Link(f"{here}#wings", "Wings")
-        yield Link(f"/attic/.././cellar/..{here}", "By the back stairs")
-        yield Link(f"HTTP://0X7F{address.removeprefix('127')}:{self.port}{here}", "In the old spelling")
+        yield PageLink("#top", "Top")
+        yield PageLink(f"{here}#wings", "Wings")
+        yield PageLink(f"/attic/.././cellar/..{here}", "By the back stairs")
+        yield PageLink(f"HTTP://0X7F{address.removeprefix('127')}:{self.port}{here}", "In the old spelling")
         if self.pages_per_host > A_BEETLE:
-            yield Link("/%62" + path_of(A_BEETLE).removeprefix("/b"), "A beetle, escaped")
-        yield Link(OUTSIDE + f"?from={number}", "Another museum", rel="nofollow")
-        yield Link("mailto:porter@museum.invalid", "Write to the porter")
-        yield Link("javascript:history.back()", "Back")
-        yield Link("tel:+420000000000", "Call")
+            yield PageLink("/%62" + path_of(A_BEETLE).removeprefix("/b"), "A beetle, escaped")
+        yield PageLink(OUTSIDE + f"?from={number}", "Another museum", rel="nofollow")
+        yield PageLink("mailto:porter@museum.invalid", "Write to the porter")
+        yield PageLink("javascript:history.back()", "Back")
+        yield PageLink("tel:+420000000000", "Call")
 
 
 @lru_cache(maxsize=8)

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Final
 
 from gregor.demo.answer import Answer
-from gregor.demo.page import Link, Sheet, dressed
+from gregor.demo.page import PageLink, Sheet, dressed
 
 MIRRORS: Final = "/mirrors/"
 CALENDAR: Final = "/calendar"
@@ -29,7 +29,7 @@ def mirrors(house: str, path: str) -> Answer | None:
         house=house,
         title="Hall of mirrors",
         paragraphs=("It met itself coming the other way, and neither gave way.",),
-        links=(Link("left/", "Left"), Link("right/", "Right"), Link("/", "Entrance")),
+        links=(PageLink("left/", "Left"), PageLink("right/", "Right"), PageLink("/", "Entrance")),
     )
     return Answer(200, dressed(sheet))
 
@@ -51,12 +51,12 @@ def calendar(house: str, path: str) -> Answer | None:
     if found is None:
         return None
     month = int(found[1]) * 12 + int(found[2]) - 1
-    ahead = tuple(Link(_month(month + n), f"In {n} months" if n > 1 else "Next month") for n in range(1, 13))
+    ahead = tuple(PageLink(_month(month + n), f"In {n} months" if n > 1 else "Next month") for n in range(1, 13))
     sheet = Sheet(
         house=house,
         title=f"Opening hours, {found[1]}-{found[2]}",
         paragraphs=("The museum is closed. The office in charge of opening it is closed, too.",),
-        links=(*ahead, Link("/", "Entrance")),
+        links=(*ahead, PageLink("/", "Entrance")),
     )
     return Answer(200, dressed(sheet))
 

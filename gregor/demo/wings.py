@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from gregor.demo.answer import HTML, OUTSIDE, Answer
-from gregor.demo.page import Link, Sheet, dressed
+from gregor.demo.page import PageLink, Sheet, dressed
 from gregor.demo.prose import paragraphs
 
 VAULT: Final = 40
@@ -24,7 +24,7 @@ _FOLLOWED: Final = 5
 class Wing(msgspec.Struct, frozen=True, kw_only=True):
     """Part of a house."""
 
-    links: tuple[Link, ...] = ()
+    links: tuple[PageLink, ...] = ()
     """What the house's first page says of it."""
     answers: Mapping[str, tuple[Answer, ...]]
     """Path to the answer to its first request, its second and so on; the last is given from then on."""
@@ -106,7 +106,7 @@ def papers(house: str, newest: tuple[str, ...]) -> Wing:
 def staff(house: str) -> Wing:
     """Rooms that robots.txt closes, but for one; and a page whose links are not to be followed."""
     rooms = ("/staff/payroll.html", "/staff/keys.html", "/staff/lunch.html?day=monday")
-    never = Link("/quiet/never.html", "Nobody goes there")
+    never = PageLink("/quiet/never.html", "Nobody goes there")
     quiet = dressed(
         Sheet(
             house=house,
@@ -150,7 +150,7 @@ def vault(house: str, origin: str, drawers: tuple[str, ...]) -> Wing:
             house=house,
             title=f"Vault, shelf {number + 1}",
             paragraphs=tuple(paragraphs(Random(f"{house}/vault/{number}"), 2)),
-            links=(Link("/", "Entrance"),),
+            links=(PageLink("/", "Entrance"),),
         )
         answers[path] = (Answer(200, dressed(sheet)),)
     return Wing(answers=answers, asked=dict.fromkeys(answers, 1))
@@ -164,10 +164,10 @@ def _locations(origin: str, paths: tuple[str, ...] | list[str]) -> str:
     return "".join(f"<url><loc>{origin}{path.replace('&', '&amp;')}</loc></url>" for path in paths)
 
 
-def _links(*paths: str) -> tuple[Link, ...]:
-    return tuple(Link(path, path.strip("/")) for path in paths)
+def _links(*paths: str) -> tuple[PageLink, ...]:
+    return tuple(PageLink(path, path.strip("/")) for path in paths)
 
 
 def _plain(house: str, status: int, text: str) -> Answer:
-    sheet = Sheet(house=house, title=text, paragraphs=(), links=(Link("/", "Entrance"),))
+    sheet = Sheet(house=house, title=text, paragraphs=(), links=(PageLink("/", "Entrance"),))
     return Answer(status, dressed(sheet), HTML)

@@ -16,6 +16,7 @@ A pair (scheme, server) therefore names one socket address, and text and Url map
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import ada_url
@@ -43,7 +44,7 @@ BASE: Final = "base"
 
 # Longer than any URL within the cap plus a generous fragment; nothing beyond it is handed to the parser.
 _MAX_RAW: Final = 65_536
-_FOREIGN_SCHEME = re.compile(r"[\x00-\x20]*(?!https?:)[a-z][a-z0-9+.\-]*:", re.IGNORECASE)
+_FOREIGN_SCHEME = re.compile(r"[\x00-\x20]*(?!https?:)[a-z][a-z0-9+.\-]*:", re.IGNORECASE | re.ASCII)
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 _SEGMENT = re.compile("[^/?]+")
@@ -91,14 +92,14 @@ class Url(msgspec.Struct, frozen=True):
         return f"{self.scheme}://{self.server}{self.path}"
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class UrlRefusal(msgspec.Struct, frozen=True):
     """Why a text is no URL for a crawl."""
 
     reason: str
     """One of SCHEME, INVALID, CREDENTIALS, TOO_LONG, BASE."""
 
 
-def split(url: str, rules: CanonicalRules = DEFAULT_RULES) -> Url | Refusal:
+def split(url: str, rules: CanonicalRules = DEFAULT_RULES) -> Url | UrlRefusal:
     """The canonical form of an absolute URL. Any text is answered, none raises."""
     refused = _refused_unparsed(url)
     if refused is not None:
@@ -106,11 +107,19 @@ def split(url: str, rules: CanonicalRules = DEFAULT_RULES) -> Url | Refusal:
     try:
         href = ada_url.normalize_url(url)
     except ValueError:
-        return Refusal(INVALID)
+        return UrlRefusal(INVALID)
     return from_href(href, rules)
 
 
-def join(base: str, href: str, rules: CanonicalRules = DEFAULT_RULES) -> Url | Refusal:
+@lru_cache(maxsize=65_536)
+def is_canonical_server(scheme: str, server: str) -> bool:
+    """Whether a server is spelt as our own URLs spell it. A record may come from anybody, parsers stumble over less, and no other
+    spelling of an address gets past this."""
+    url = split(f"{scheme}://{server}/")
+    return isinstance(url, Url) and url.server == server and url.path == "/"
+
+
+def join(base: str, href: str, rules: CanonicalRules = DEFAULT_RULES) -> Url | UrlRefusal:
     """The canonical form of `href` as a link on the page `base`."""
     refused = _refused_unparsed(href)
     if refused is not None:
@@ -118,29 +127,29 @@ def join(base: str, href: str, rules: CanonicalRules = DEFAULT_RULES) -> Url | R
     try:
         joined = ada_url.join_url(base, href)
     except ValueError:
-        return Refusal(INVALID if ada_url.check_url(base) else BASE)
+        return UrlRefusal(INVALID if ada_url.check_url(base) else BASE)
     return from_href(joined, rules)
 
 
-def from_href(href: str, rules: CanonicalRules) -> Url | Refusal:
+def from_href(href: str, rules: CanonicalRules) -> Url | UrlRefusal:
     """From the parser's own serialisation, where every part is where the standard puts it."""
     scheme, separator, rest = href.partition("://")
     if not separator or scheme not in ("http", "https"):
-        return Refusal(SCHEME)
+        return UrlRefusal(SCHEME)
     slash = rest.index("/")
     server = rest[:slash]
     if "@" in server:
-        return Refusal(CREDENTIALS)
+        return UrlRefusal(CREDENTIALS)
     path = rest[slash:].partition("#")[0]
     if server.endswith(".") or ".:" in server:
         # DNS knows one host where the text has two; what is left may be an address, so it is parsed again.
         host, colon, port = server.partition(":")
         host = host.rstrip(".")
-        return split(f"{scheme}://{host}{colon}{port}{path}", rules) if host else Refusal(INVALID)
+        return split(f"{scheme}://{host}{colon}{port}{path}", rules) if host else UrlRefusal(INVALID)
     return finish(scheme, server, path, rules)
 
 
-def finish(scheme: str, server: str, path: str, rules: CanonicalRules) -> Url | Refusal:
+def finish(scheme: str, server: str, path: str, rules: CanonicalRules) -> Url | UrlRefusal:
     """The last step, from parsed parts: escapes, rules, length."""
     if "%" in path:
         path = normal_escapes(path)
@@ -151,7 +160,7 @@ def finish(scheme: str, server: str, path: str, rules: CanonicalRules) -> Url | 
             # path, which gets shorter, so this ends; a rewritten query is its own rewriting.
             return split(f"{scheme}://{server}{rewritten}", rules)
     if len(scheme) + 3 + len(server) + len(path) > rules.max_length:
-        return Refusal(TOO_LONG)
+        return UrlRefusal(TOO_LONG)
     return Url(scheme, server, path)
 
 
@@ -173,11 +182,11 @@ def _normal_segment(segment: str) -> str:
     return _ESCAPE.sub(lambda escape: _ESCAPES[escape[0]], segment)
 
 
-def _refused_unparsed(text: str) -> Refusal | None:
+def _refused_unparsed(text: str) -> UrlRefusal | None:
     if _FOREIGN_SCHEME.match(text):
-        return Refusal(SCHEME)
+        return UrlRefusal(SCHEME)
     if len(text) > _MAX_RAW:
-        return Refusal(TOO_LONG)
+        return UrlRefusal(TOO_LONG)
     return None
 
 

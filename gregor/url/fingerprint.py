@@ -83,6 +83,10 @@ def partition_of(server: str, repositories: int, partitions: int) -> int:
 class Placement(Protocol):
     """Where a server's records go."""
 
+    def site(self, server: str) -> str:
+        """What is hashed of it."""
+        ...
+
     def partition(self, server: str) -> int: ...
 
 
@@ -105,6 +109,8 @@ class HashPlacement:
         self.partitions = partitions
         self._name_of = (domain_of or registered_domain) if by == "domain" else None
 
+    def site(self, server: str) -> str:
+        return server if self._name_of is None else self._name_of(server)
+
     def partition(self, server: str) -> int:
-        name = server if self._name_of is None else self._name_of(server)
-        return partition_of(name, self.repositories, self.partitions)
+        return partition_of(self.site(server), self.repositories, self.partitions)

@@ -16,7 +16,17 @@ from typing import TypeAlias
 
 import msgspec
 
-from gregor.url.canonical import BASE, DEFAULT_RULES, UNCAPPED_RULES, CanonicalRules, Refusal, Url, finish, join, split
+from gregor.url.canonical import (
+    BASE,
+    DEFAULT_RULES,
+    UNCAPPED_RULES,
+    CanonicalRules,
+    Url,
+    UrlRefusal,
+    finish,
+    join,
+    split,
+)
 
 JoinedLink: TypeAlias = tuple[str, str, int, int]
 """(scheme, path, index of the first occurrence, count of occurrences)"""
@@ -56,10 +66,10 @@ class Joiner:
             # Path characters that a simple link may have; none when its result would still need work.
             self._room = -1 if rules.rewrite else rules.max_length - len(self._scheme) - 3 - len(self._server)
 
-    def join(self, href: str) -> Url | Refusal:
+    def join(self, href: str) -> Url | UrlRefusal:
         """The canonical form of a link on the page; the same as gregor.url.canonical.join."""
         if self.page is None:
-            return Refusal(BASE)
+            return UrlRefusal(BASE)
         simple = _SIMPLE.fullmatch(href)
         if simple is not None:
             ups = simple.end(1)
@@ -76,7 +86,7 @@ def join_many(base: str, hrefs: Sequence[str], rules: CanonicalRules = DEFAULT_R
     refused: dict[str, int] = {}
     for href, (index, count) in _distinct(hrefs).items():
         url = joiner.join(href)
-        if isinstance(url, Refusal):
+        if isinstance(url, UrlRefusal):
             refused[url.reason] = refused.get(url.reason, 0) + count
         else:
             _add(found.setdefault(url.server, {}), url.scheme, url.path, index, count)
@@ -155,7 +165,7 @@ def _plain_path(page: Url, directory: str, href: str) -> str | None:
     return path + query
 
 
-def _join_plain(page: Url, directory: str, href: str, rules: CanonicalRules) -> Url | Refusal:
+def _join_plain(page: Url, directory: str, href: str, rules: CanonicalRules) -> Url | UrlRefusal:
     own_path = _plain_path(page, directory, href)
     if own_path is not None:
         return finish(page.scheme, page.server, own_path, rules)

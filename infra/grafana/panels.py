@@ -67,12 +67,31 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             "s",
             {"{{instance}}": f"({gauge('gregor_frontier_due_timestamp_seconds')} > 0) - time()"},
         ),
+        Panel(
+            "Sites",
+            "short",
+            {"{{state}}": f"sum by (state) ({gauge('gregor_sites')})"},
+            "only where a coordinator places them; waiting: for somebody to approve them",
+        ),
+        Panel(
+            "Sites by frontier",
+            "short",
+            {"{{instance}} {{state}}": f"sum by (instance, state) ({gauge('gregor_frontier_sites')})"},
+            "owned: their slot is there; asked: the coordinator has not answered",
+        ),
+        Panel("What happened to sites", "short", {"{{event}}": recent("gregor_coordinator_events_total", "event")}),
         Panel("Bytes fetched", "Bps", {"bodies as they came": rate("gregor_fetch_bytes_total", "crawl")}),
         Panel(
             "Links at the caching filter",
             "ops",
             {"{{result}}": rate("gregor_filter_links_total", "result")},
             "hits cost no record; store_hit is a part of hit",
+        ),
+        Panel(
+            "Who reads pages",
+            "short",
+            {"{{reader}}": f"sum by (reader) ({gauge('gregor_reader_info')})"},
+            "extractors by their reader; python costs several times the processor time of native",
         ),
         Panel(
             "Archive",
@@ -92,6 +111,11 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             "high watermark less last stable offset; what stays up and does not move hangs",
         ),
         Panel("Dead letters", "short", {"{{role}} {{topic}}": recent("gregor_dead_letters_total", "role, topic")}),
+        Panel(
+            "Records of control and sites that nobody can read",
+            "short",
+            {"{{role}} {{topic}}": recent("gregor_broadcast_ignored_total", "role, topic")},
+        ),
         Panel("Records taken", "ops", {"{{role}} {{topic}}": rate("gregor_records_total", "role, topic")}),
         Panel("Records written", "ops", {"{{role}} {{topic}}": rate("gregor_output_records_total", "role, topic")}),
         Panel("Bytes written", "Bps", {"{{role}}": rate("gregor_output_bytes_total", "role")}),

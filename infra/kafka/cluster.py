@@ -39,7 +39,7 @@ STOP_PATIENCE = 20.0
 _START_TRIES = 5
 
 
-class Identity(msgspec.Struct, frozen=True):
+class ClusterIdentity(msgspec.Struct, frozen=True):
     """What makes a folder this cluster's: written at the first start, compared at every later one."""
 
     id: str
@@ -186,13 +186,15 @@ class KafkaCluster:
         """Which broker coordinates that consumer group now; some group must have been used before."""
         return answers.coordinator(self.bootstrap, "__consumer_offsets", group)
 
-    def _identity(self) -> Identity:
+    def _identity(self) -> ClusterIdentity:
         file = self.folder / "cluster.json"
         if not file.exists():
-            identity = Identity(id=urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="), brokers=self._count)
+            identity = ClusterIdentity(
+                id=urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="), brokers=self._count
+            )
             file.write_bytes(msgspec.json.encode(identity))
             return identity
-        identity = msgspec.json.decode(file.read_bytes(), type=Identity)
+        identity = msgspec.json.decode(file.read_bytes(), type=ClusterIdentity)
         if identity.brokers != self._count:
             raise KafkaError(
                 f"{self.folder} holds a cluster of {identity.brokers}, asked for {self._count}: "
@@ -200,7 +202,7 @@ class KafkaCluster:
             )
         return identity
 
-    def _start_on_free_ports(self, jars: Path, identity: Identity) -> None:
+    def _start_on_free_ports(self, jars: Path, identity: ClusterIdentity) -> None:
         fixed = () if self._first_port is None else tuple(range(self._first_port, self._first_port + self._count))
         kinds = 3 if self._proxies else 2
         with held_ports(kinds * self._count - len(fixed), fixed) as ports:
@@ -233,7 +235,7 @@ class KafkaCluster:
             home.mkdir(exist_ok=True)
             (home / "server.properties").write_text(server_properties(node, self._nodes, home / "data", self._settings))
 
-    def _format(self, jars: Path, identity: Identity) -> None:
+    def _format(self, jars: Path, identity: ClusterIdentity) -> None:
         """Prepare the storage of the brokers that have none yet."""
         formatting = []
         for node in self._nodes:

@@ -19,7 +19,7 @@ from aiohttp import web
 INDEX = "app_index.html"
 
 
-class Server(textual_serve.server.Server):  # type: ignore[misc]
+class UiServer(textual_serve.server.Server):  # type: ignore[misc]
     async def _make_app(self) -> web.Application:
         app: web.Application = await super()._make_app()
         app.middlewares.append(self._guard())
@@ -50,7 +50,7 @@ def main(kaskade: str, bootstrap: str, host: str, port: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         without_strangers(Path(textual_serve.server.__file__).parent / "templates", Path(folder))
         try:
-            Server(command, host, port, title="Kafka", templates_path=folder).serve()
+            UiServer(command, host, port, title="Kafka", templates_path=folder).serve()
         finally:
             if os.getpgrp() == os.getpid():
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -4,7 +4,7 @@ All URLs of one server with one reason make one record a checkpoint, with an exa
 a trap cannot flood the topic.
 """
 
-from gregor.transport.port import Output
+from gregor.runtime.transport.port import Output
 from schemas.codec import encode
 from schemas.verdicts import Verdict, VerdictKind
 
@@ -27,14 +27,11 @@ class Verdicts:
         self._limit = limit
         self._config_version = config_version
         self._tallies: dict[tuple[str, str], _Tally] = {}
-        self.suppressed = 0
-        """Decisions since the last checkpoint of which no record tells."""
 
     def note(self, server: str, kind: VerdictKind, reason: str, url: str, count: int = 1, detail: str = "") -> None:
         tally = self._tallies.get((server, reason))
         if tally is None:
             if len(self._tallies) >= self._limit:
-                self.suppressed += count
                 return
             tally = self._tallies[server, reason] = _Tally(kind, url, detail)
         tally.count += count
@@ -63,4 +60,3 @@ class Verdicts:
 
     def clear(self) -> None:
         self._tallies = {}
-        self.suppressed = 0

@@ -12,11 +12,11 @@ from bench.clustered import latency, restore
 from bench.clustered.crawl import ClusterRun
 from bench.crawling.contenders import Run
 from gregor.config import Config, load
-from gregor.pipeline.extracting import placement_of
-from gregor.pipeline.worker import kafka_transport
-from gregor.stage.loop import StageLoop
-from gregor.transport.kafka.clients import Clients
-from gregor.transport.kafka.topics import create
+from gregor.run.placement import placement_of
+from gregor.run.worker import kafka_transport
+from gregor.runtime.loops.loop import StageLoop
+from gregor.runtime.transport.kafka.clients import Clients
+from gregor.runtime.transport.kafka.topics import create
 from infra.kafka.cluster import KafkaCluster
 from streams.frontier.stage import SPEC, FrontierStage
 
@@ -64,7 +64,7 @@ def test_a_frontier_is_restored_with_every_url_that_was_put_into_it(kafka: Kafka
 @pytest.mark.usefixtures("frontier")
 def test_every_link_is_timed_until_its_own_order_comes(config: Config, tmp_path: Path) -> None:
     transport = kafka_transport(config, tmp_path / "asking")
-    taken = [*latency.measure(config, transport, "a.example", 1), *latency.measure(config, transport, "b.example", 1)]
+    taken = latency.measure(config, transport, [("a.example", "/1"), ("b.example", "/2")])
     assert len(taken) == 2
     assert min(taken) > 0
     orders = [one for partition in transport.ends("schedule") for one in transport.read("schedule", partition, 0)]

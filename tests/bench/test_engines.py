@@ -21,7 +21,7 @@ from bench.engines.rocksdb_keys import RocksDbKeys
 from bench.engines.text import URL_BYTES, texts_of, with_texts
 from bench.measure import file_bytes
 from bench.workload import Web
-from gregor.state.options import StoreOptions
+from gregor.runtime.state.options import StoreOptions
 
 
 @cache

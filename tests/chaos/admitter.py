@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from gregor.stage.contract import NOTHING, Decode, Received, Work
-from gregor.state.packed import Mutation
-from gregor.transport.kafka import restore
-from gregor.transport.port import Assignment, Output, StageSpec
+from gregor.runtime.loops.contract import NOTHING, Decode, Received, Work
+from gregor.runtime.state.packed import Mutation
+from gregor.runtime.transport.kafka import restore
+from gregor.runtime.transport.port import Assignment, Output, StageSpec
 from gregor.url.fingerprint import fingerprints, server_hash
 from schemas.discovered import Discovered, decode_discovered
-from streams.frontier.uniqueness.blocks import Layout
-from streams.frontier.uniqueness.engine import Engine, Found
-from streams.frontier.uniqueness.state import uniqueness_state
+from streams.frontier.storage.uniqueness.blocks import BlockLayout
+from streams.frontier.storage.uniqueness.engine import UniquenessEngine, UrlBatch
+from streams.frontier.storage.uniqueness.state import uniqueness_state
 from tests.chaos.copier import run
 
-LAYOUT = Layout(block_entries=64)
+LAYOUT = BlockLayout(block_entries=64)
 RECENT_ENTRIES = 4096
 """Both small, so that a storm folds what waits and splits blocks often."""
 
@@ -39,18 +39,18 @@ class Admitter:
     decoders: Mapping[str, Decode] = {"discovered": lambda record: decode_discovered(record.value)}
 
     def __init__(self) -> None:
-        self._engines: dict[int, Engine] = {}
+        self._engines: dict[int, UniquenessEngine] = {}
         self._salt = 0
 
     def assigned(self, partition: int, assignment: Assignment) -> None:
         assert assignment.state is not None
-        self._engines[partition] = Engine(assignment.state, recent_entries=RECENT_ENTRIES)
+        self._engines[partition] = UniquenessEngine(assignment.state, recent_entries=RECENT_ENTRIES)
 
     def revoked(self, partitions: frozenset[int]) -> None:
         for partition in partitions & self._engines.keys():
             del self._engines[partition]
 
-    def instruct(self, received: Sequence[Received]) -> None: ...
+    def on_broadcast(self, received: Sequence[Received]) -> None: ...
 
     def process(self, received: Sequence[Received], now_ms: int) -> Work:
         outputs, urls = [], 0
@@ -93,13 +93,13 @@ class Admitter:
     def close(self) -> None: ...
 
 
-def _found(batch: Sequence[Discovered]) -> Found:
+def _found(batch: Sequence[Discovered]) -> UrlBatch:
     paths = [path for one in batch for path in one.paths]
     sizes = [len(one.paths) for one in batch]
     hashes = np.repeat(np.array([server_hash(one.server) for one in batch], dtype=np.uint64), sizes)
     schemes = [one.scheme for one in batch for _ in one.paths]
     ones = np.ones(len(paths))
-    return Found(
+    return UrlBatch(
         hashes, fingerprints(schemes, paths), ones.astype(np.uint16), ones.astype(np.uint8), ones.astype(np.uint32)
     )
 

@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gregor.config import Names
-from gregor.config.sections import Checkpoint, Kafka
-from gregor.stage.contract import NOTHING, BatchStage, Decode, Received, Work
-from gregor.stage.loop import StageLoop
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.state.overlay import Overlay
-from gregor.state.packed import Mutation, apply_deltas
-from gregor.state.store import StateReader, StateSpec, StateWriter
-from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Assignment, Output, StageSpec
+from gregor.config.sections import CheckpointSection, KafkaSection
+from gregor.runtime.loops.contract import NOTHING, BatchStage, Decode, Received, Work
+from gregor.runtime.loops.loop import StageLoop
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.state.packed import Mutation, apply_deltas
+from gregor.runtime.state.store import StateReader, StateSpec, StateWriter
+from gregor.runtime.transport.kafka.transport import KafkaTransport
+from gregor.runtime.transport.port import Assignment, Output, StageSpec
 from schemas.codec import Undecodable
+from tests.chaos.overlay import Overlay
 
 FAMILIES = ("seen",)
 SMALL = StoreOptions(block_cache_bytes=1 << 20, write_buffer_bytes=1 << 20, memtable_bytes=1 << 18)
@@ -70,7 +70,7 @@ class Copier:
             for table in (self._overlays, self._totals, self._pending):
                 table.pop(partition, None)
 
-    def instruct(self, received: Sequence[Received]) -> None: ...
+    def on_broadcast(self, received: Sequence[Received]) -> None: ...
 
     def process(self, received: Sequence[Received], now_ms: int) -> Work:
         outputs = []
@@ -118,9 +118,9 @@ def run(stage: BatchStage, most_urls: int = 200) -> None:
     bootstrap, crawl, folder = sys.argv[1:]
     faulthandler.register(signal.SIGUSR1)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    kafka = Kafka(bootstrap=bootstrap, session_timeout_s=6.0, transaction_timeout_s=10.0)
+    kafka = KafkaSection(bootstrap=bootstrap, session_timeout_s=6.0, transaction_timeout_s=10.0)
     transport = KafkaTransport(Names(crawl), kafka, Path(folder), SharedMemory(SMALL))
-    loop = StageLoop(stage, transport.open(stage.spec), Checkpoint(max_urls=most_urls, max_interval_s=0.3))
+    loop = StageLoop(stage, transport.open(stage.spec), CheckpointSection(max_urls=most_urls, max_interval_s=0.3))
     signal.signal(signal.SIGTERM, lambda number, frame: loop.stop())
     loop.run()
 

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, Message, Producer
 from msgspec import Struct
 
 from gregor.config import Config
-from gregor.transport.port import TopicPartition
+from gregor.runtime.transport.port import TopicPartition
 from schemas.codec import LARGEST_RECORD
 from schemas.pages import FACTS_HEADER
 

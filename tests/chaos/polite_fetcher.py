@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from gregor.config import load
-from gregor.stage.orders import OrderLoop
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.transport.embedded.settings import EmbeddedSettings
-from gregor.transport.embedded.transport import EmbeddedTransport
+from gregor.runtime.loops.orders import OrderLoop
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.transport.embedded.settings import EmbeddedSettings
+from gregor.runtime.transport.embedded.transport import EmbeddedTransport
 from tests.chaos.processes import REPOSITORY
 from tests.workers.fetcher.fetching import PLACEMENT, settings
 from workers.fetcher.stage import SPEC, FetcherStage

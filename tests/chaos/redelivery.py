@@ -17,7 +17,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from gregor.transport.port import LogReader
+from gregor.runtime.transport.port import LogReader
 from schemas.fetched import decode_fetched
 from schemas.schedule import decode_order
 

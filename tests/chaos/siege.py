@@ -10,17 +10,17 @@ from typing import Any, Final
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from warcio.checker import Checker
 
-from gregor.audit.finding import Finding
-from gregor.audit.run import Places, audit
 from gregor.config import Config, load
-from gregor.demo.answer import Site
+from gregor.demo.answer import HostedSite
 from gregor.demo.judge import judge
 from gregor.demo.museum import SETTINGS, Museum
 from gregor.demo.server import DemoServer, serve
-from gregor.pipeline.local.cluster import LOGS, WORKERS, LocalCluster, Plan
-from gregor.pipeline.progress import Look, is_done
-from gregor.pipeline.worker import kafka_transport
-from gregor.transport.port import LogReader
+from gregor.inspect.audit.finding import Finding
+from gregor.inspect.audit.run import Places, audit
+from gregor.run.local.cluster import LOGS, WORKERS, ClusterPlan, LocalCluster
+from gregor.run.progress import Progress, is_done
+from gregor.run.worker import kafka_transport
+from gregor.runtime.transport.port import LogReader
 from tests.chaos.redelivery import extra_requests
 
 LOOK_EVERY_S: Final = 0.5
@@ -35,7 +35,7 @@ class Siege:
     def __init__(self, job: LocalCluster, server: DemoServer) -> None:
         self.job = job
         self.server = server
-        self._before: Look | None = None
+        self._before: Progress | None = None
 
     @property
     def requests(self) -> int:
@@ -88,7 +88,7 @@ class Siege:
 
 
 @contextmanager
-def besieged(folder: Path, site: Site, plan: Plan, latency_s: float, **settings: Any) -> Iterator[Siege]:
+def besieged(folder: Path, site: HostedSite, plan: ClusterPlan, latency_s: float, **settings: Any) -> Iterator[Siege]:
     """The cluster is gone when the block ends."""
     with serve(site, latency_s=latency_s) as server, LocalCluster(config_for(server, settings), folder, plan) as job:
         yield Siege(job, server)

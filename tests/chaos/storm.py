@@ -8,15 +8,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from gregor.config import Names
-from gregor.config.sections import Kafka
-from gregor.pipeline.progress import is_done, look
-from gregor.state.options import SharedMemory
-from gregor.state.replay import Identity, Replica
-from gregor.state.store import Store
-from gregor.transport.kafka.clients import Clients
-from gregor.transport.kafka.topics import create
-from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Output, StageSpec
+from gregor.config.sections import KafkaSection
+from gregor.run.progress import is_done, look
+from gregor.runtime.state.changelog import Replica, StoreIdentity
+from gregor.runtime.state.options import SharedMemory
+from gregor.runtime.state.store import Store
+from gregor.runtime.transport.kafka.clients import Clients
+from gregor.runtime.transport.kafka.topics import create
+from gregor.runtime.transport.kafka.transport import KafkaTransport
+from gregor.runtime.transport.port import Output, StageSpec
 from infra.kafka.cluster import KafkaCluster
 from schemas.control import Layout
 from tests.chaos.copier import SMALL
@@ -29,7 +29,7 @@ Families = dict[str, list[tuple[bytes, bytes]]]
 class Storm:
     """The workers run ``module``, a stage of ``spec``."""
 
-    def __init__(self, module: str, spec: StageSpec, folder: Path, kafka: Kafka, workers_kafka: str) -> None:
+    def __init__(self, module: str, spec: StageSpec, folder: Path, kafka: KafkaSection, workers_kafka: str) -> None:
         self.module = module
         self.spec = spec
         self.folder = folder
@@ -102,7 +102,7 @@ class Storm:
             store.close()
         return dumped
 
-    def _identity(self, partition: int) -> Identity:
+    def _identity(self, partition: int) -> StoreIdentity:
         changelog = self.transport._changelog(self.spec, self.folder)
         assert changelog is not None
         return changelog.identity(partition)
@@ -131,5 +131,5 @@ def storming(made: Storm, workers: int) -> Iterator[None]:
         yield
 
 
-def kafka_of(cluster: KafkaCluster, replication: int = 1) -> Kafka:
-    return Kafka(bootstrap=cluster.bootstrap, session_timeout_s=6.0, replication=replication)
+def kafka_of(cluster: KafkaCluster, replication: int = 1) -> KafkaSection:
+    return KafkaSection(bootstrap=cluster.bootstrap, session_timeout_s=6.0, replication=replication)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gregor.archive.reader import open_archive
 from gregor.config import load
-from gregor.pipeline.worker import kafka_transport
-from gregor.transport.kafka.transport import KafkaTransport
+from gregor.outputs.archive.reader import open_archive
+from gregor.run.worker import kafka_transport
+from gregor.runtime.transport.kafka.transport import KafkaTransport
 from infra.kafka.cluster import KafkaCluster
 from tests.chaos.processes import Running, gregor, until
 from tests.workers.archiver.pages import PARTITIONS, facts, output

@@ -8,12 +8,12 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from gregor.config import load
-from gregor.metrics.survey import Survey
-from gregor.pipeline.stages import ROLES
-from gregor.stage.catalogue import LAG
-from gregor.transport.kafka.clients import Clients
-from gregor.transport.kafka.topics import create
-from gregor.transport.port import TopicPartition as Place
+from gregor.run.topology import ROLES
+from gregor.runtime.metrics.metric_defs import LAG
+from gregor.runtime.metrics.survey import Survey
+from gregor.runtime.transport.kafka.clients import Clients
+from gregor.runtime.transport.kafka.topics import create
+from gregor.runtime.transport.port import TopicPartition as Place
 from infra.kafka.cluster import KafkaCluster
 from tests.chaos.processes import until
 

@@ -13,7 +13,7 @@ from infra.kafka.cluster import KafkaCluster
 from tests.chaos.cutting import CuttingProxy
 from tests.chaos.processes import seeded, until
 from tests.chaos.redelivery import extra_requests
-from tests.pipeline.test_kafka_crawl import Crawl, crawl
+from tests.run.test_kafka_crawl import Crawl, crawl
 
 SESSION_S = 6.0
 

@@ -10,7 +10,7 @@ from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
 from tests.chaos.processes import running, until
 from tests.cli.test_cluster import processes_of
-from tests.pipeline.configured import write_config
+from tests.run.configured import write_config
 
 
 @pytest.mark.timeout(600)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gregor.demo.site import DemoSite
-from gregor.pipeline.local.cluster import Plan
-from gregor.pipeline.local.member import Member
+from gregor.run.local.cluster import ClusterPlan
+from gregor.run.local.member import WorkerProcess
 from tests.chaos.siege import Siege, besieged
 
 ROLES = ("frontier", "fetcher", "extractor", "archiver")
@@ -46,7 +46,7 @@ class Scaling:
         for member in self._take_out(names):
             member.kill()
 
-    def _take_out(self, names: tuple[str, ...]) -> list[Member]:
+    def _take_out(self, names: tuple[str, ...]) -> list[WorkerProcess]:
         found = [member for member in self._job.members if member.name in names]
         for member in found:
             self._job.members.remove(member)
@@ -55,7 +55,7 @@ class Scaling:
 
 @pytest.mark.timeout(600)
 def test_a_crawl_grows_and_shrinks_by_sigterm_and_by_kill_without_a_loss(tmp_path: Path) -> None:
-    site, plan = DemoSite(hosts=12, pages_per_host=24), Plan(workers=dict.fromkeys(ROLES, 1))
+    site, plan = DemoSite(hosts=12, pages_per_host=24), ClusterPlan(workers=dict.fromkeys(ROLES, 1))
     with besieged(tmp_path / "cluster", site, plan, latency_s=0.5) as siege:
         scaling = Scaling(siege)
         siege.until_requests(5)

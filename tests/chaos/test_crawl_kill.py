@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gregor.archive.reader import open_archive
 from gregor.demo.server import DemoServer, serve
 from gregor.demo.site import DemoSite
-from gregor.pipeline.operate.access import FolderAccess
-from gregor.stage.window import Window
-from gregor.transport.port import Position, TopicPartition
+from gregor.operate.crawl_handle import FolderHandle
+from gregor.outputs.archive.reader import open_archive
+from gregor.runtime.loops.window import OrderWindow
+from gregor.runtime.transport.port import Position, TopicPartition
 from schemas.schedule import decode_order
 from tests.chaos.processes import gregor, seeded
-from tests.pipeline.configured import write_config
+from tests.run.configured import write_config
 
 KILLS = int(os.environ.get("GREGOR_STORM_KILLS") or 10)
 LEAST_KILLS = KILLS // 3
@@ -31,13 +31,13 @@ def in_flight(folder: Path) -> set[str]:
     """URLs of the orders that the log has no results of, while nobody works on it."""
     if not (folder / "state" / "folder.json").exists():
         return set()
-    access = FolderAccess(folder)
+    access = FolderHandle(folder)
     try:
         positions = access.reader.committed("fetcher", ("schedule",))
         found: set[str] = set()
         for partition, (first, _) in access.reader.ends("schedule").items():
             position = positions.get(TopicPartition("schedule", partition), Position(first))
-            window = Window(position)
+            window = OrderWindow(position)
             for record in access.reader.read("schedule", partition, position.offset):
                 if window.accept(record.offset):
                     order = decode_order(record.value)

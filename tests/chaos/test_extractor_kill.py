@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gregor.config import Config, load
-from gregor.pipeline.extracting import placement_of
-from gregor.pipeline.worker import kafka_transport
-from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Output
+from gregor.run.placement import placement_of
+from gregor.run.worker import kafka_transport
+from gregor.runtime.transport.kafka.transport import KafkaTransport
+from gregor.runtime.transport.port import Output
 from infra.kafka.cluster import KafkaCluster
 from schemas.codec import encode
 from schemas.discovered import decode_discovered

@@ -6,13 +6,13 @@ from collections import Counter
 from pathlib import Path
 
 from gregor.config import load
-from gregor.demo.answer import Site
+from gregor.demo.answer import HostedSite
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
-from gregor.pipeline.extracting import placement_of
-from gregor.pipeline.worker import kafka_transport
-from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Output
+from gregor.run.placement import placement_of
+from gregor.run.worker import kafka_transport
+from gregor.runtime.transport.kafka.transport import KafkaTransport
+from gregor.runtime.transport.port import Output
 from gregor.url.canonical import Url, split
 from infra.kafka.cluster import KafkaCluster
 from schemas.codec import encode
@@ -20,13 +20,13 @@ from schemas.fetched import Fetched, decode_fetched
 from schemas.pages import decode_facts
 from schemas.schedule import FetchOrder, OrderUrl
 from tests.chaos.processes import gregor, seeded, until
-from tests.pipeline.configured import write_config
+from tests.run.configured import write_config
 
 KILLS = 3
 MOST_URLS = 8
 
 
-def orders_of(site: Site) -> list[FetchOrder]:
+def orders_of(site: HostedSite) -> list[FetchOrder]:
     """Every URL of the site, one to eight in each order, so that they finish at different times."""
     urls = [url for url in map(split, sorted(site.urls())) if isinstance(url, Url)]
     servers = sorted({url.server for url in urls})

@@ -10,13 +10,13 @@ import pytest
 from gregor import cli
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
-from gregor.pipeline.operate.letters import chosen, refusal
+from gregor.operate.dead_letters import chosen, refusal
 from infra.kafka.cluster import KafkaCluster
 from schemas.dead_letters import LARGEST_LETTER
 from schemas.topics import BY_NAME
 from tests.chaos.poison import TOPICS, Poisoner, unreadable
 from tests.chaos.processes import seeded, until
-from tests.pipeline.test_kafka_crawl import Crawl, crawl
+from tests.run.test_kafka_crawl import Crawl, crawl
 
 COUNT = 500
 READERS = {

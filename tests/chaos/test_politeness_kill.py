@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
-from gregor.transport.port import Output
+from gregor.runtime.transport.port import Output
 from schemas.codec import encode
 from schemas.fetched import decode_fetched
 from schemas.schedule import FetchOrder, OrderUrl

@@ -4,12 +4,12 @@ import time
 from pathlib import Path
 
 from gregor.config import Names
-from gregor.config.sections import Kafka
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.transport.kafka.clients import Clients
-from gregor.transport.kafka.topics import create
-from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Output
+from gregor.config.sections import KafkaSection
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.transport.kafka.clients import Clients
+from gregor.runtime.transport.kafka.topics import create
+from gregor.runtime.transport.kafka.transport import KafkaTransport
+from gregor.runtime.transport.port import Output
 from infra.kafka.cluster import KafkaCluster
 from schemas.control import Layout
 from tests.chaos.refusal import RefusingProxy
@@ -24,7 +24,7 @@ def test_a_first_batch_refused_by_the_leader_is_written_again_and_never_taken_fo
         with KafkaCluster(proxies=(way.port,)) as cluster:
             way.target = cluster.behind_proxies[0]
             names, layout = Names("refused"), Layout(partitions=2, repositories=16)
-            kafka = Kafka(bootstrap=f"127.0.0.1:{way.port}")
+            kafka = KafkaSection(bootstrap=f"127.0.0.1:{way.port}")
             clients = Clients(names, kafka)
             create(clients, clients.wait_for_broker(), layout)
             transport = KafkaTransport(names, kafka, tmp_path, SharedMemory(StoreOptions()))

@@ -5,6 +5,7 @@ committed: the set must be whole, each value once, the checkpoints' counters mus
 must equal the one that lived through it, byte for byte.
 """
 
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,9 +17,9 @@ from random import Random
 
 import pytest
 
-from gregor.config.sections import Kafka
-from gregor.pipeline.progress import look
-from gregor.transport.port import Output
+from gregor.config.sections import KafkaSection
+from gregor.run.progress import look
+from gregor.runtime.transport.port import Output
 from infra.kafka.cluster import KafkaCluster
 from tests.chaos.copier import SPEC
 from tests.chaos.processes import seeded, until
@@ -32,7 +33,7 @@ REPEATS = 3
 class CopierStorm(Storm):
     """Values that the copiers must pass on once each."""
 
-    def __init__(self, folder: Path, kafka: Kafka, workers_kafka: str = "") -> None:
+    def __init__(self, folder: Path, kafka: KafkaSection, workers_kafka: str = "") -> None:
         super().__init__("tests.chaos.copier", SPEC, folder, kafka, workers_kafka or kafka.bootstrap)
         self.expected: set[bytes] = set()
         self.letters: set[bytes] = set()
@@ -87,6 +88,27 @@ def test_workers_killed_and_frozen_at_random_lose_and_double_nothing(tmp_path: P
         crawl.write(random, 3_000)
         time.sleep(9.0)
         zombie.go_on()
+        crawl.wait_until_done()
+        crawl.check()
+        crawl.check_states()
+
+
+def test_what_others_write_into_a_changelog_becomes_dead_letters_and_the_state_is_restored(
+    tmp_path: Path, kafka: KafkaCluster
+) -> None:
+    random = seeded("foreign changelog")
+    crawl = CopierStorm(tmp_path, kafka_of(kafka))
+    with storming(crawl, workers=1):
+        crawl.write(random, 2_000)
+        crawl.wait_until_done()
+        crawl.workers[0].kill()
+        foreign = [b"hello %d", b"Dear Sir %d", b'{"sincerely": %d}']
+        written = [(one, text % one) for one in range(PARTITIONS) for text in foreign]
+        crawl.append([Output(SPEC.changelog, partition, b"checkpoint", value) for partition, value in written])
+        crawl.letters |= {value for _, value in written}
+        shutil.rmtree(tmp_path / "0" / SPEC.name)
+        crawl.workers[0].restart()
+        crawl.write(random, 2_000)
         crawl.wait_until_done()
         crawl.check()
         crawl.check_states()

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from gregor.transport.port import Output
+from gregor.runtime.transport.port import Output
 from gregor.url.fingerprint import HashPlacement
 from infra.kafka.cluster import KafkaCluster
 from schemas.codec import encode

@@ -6,28 +6,37 @@ import signal
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gregor import cli
 from gregor.cli.cluster import DEMO_OUTPUT, remove_last_demo
 from gregor.cli.crawl_options import DEMO_NAME
+from gregor.demo.museum import HOUSES, Museum
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
-from gregor.errors import EXIT_INTERRUPTED, EXIT_USAGE, FolderInUse
-from gregor.metrics.probe import answer
-from gregor.pipeline.local.hold import held
+from gregor.errors import EXIT_INTERRUPTED, EXIT_USAGE, EXIT_WAITING, FolderInUse
+from gregor.run.local.folder_lock import folder_lock
+from gregor.runtime.metrics.probe import answer
 from infra.kafka.cluster import KafkaCluster
 from tests.chaos.processes import running, until
-from tests.pipeline.configured import write_config
-from tests.pipeline.test_kafka_crawl import crawl
+from tests.run.configured import write_config
+from tests.run.test_kafka_crawl import crawl
+
+FEW = ("--archivers", "0", "--no-views")
+"""Where neither is the point; the museum is crawled with both."""
 
 
 @pytest.mark.timeout(600)
-def test_one_command_crawls_the_museum_on_a_cluster_to_its_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("placement", ["hash", "sites"])
+def test_one_command_crawls_the_museum_on_a_cluster_to_its_end(tmp_path: Path, placement: str) -> None:
     output = tmp_path / "museum"
-    with running("-m", "gregor", "cluster", "--demo", "--json", "--output", output) as command:
+    wanted = ("--demo", "--json", "--output", output, "--placement", placement)
+    with running("-m", "gregor", "cluster", *wanted) as command:
         until(lambda: pages(output) > 0, "the archiver writes", workers=[command])
         targets = json.loads((output / "metrics.json").read_text())
-        assert {one["labels"]["worker"] for one in targets} >= {"frontier-1", "fetcher-1", "extractor-1", "archiver-1"}
+        workers = {one["labels"]["worker"] for one in targets}
+        assert workers >= {"frontier-1", "fetcher-1", "extractor-1", "archiver-1"}
+        assert ("coordinator-1" in workers) == (placement == "sites")
         ports = [int(one["targets"][0].rpartition(":")[2]) for one in targets]
         until(lambda: all(answer(port)[0] for port in ports), "each of them is healthy", workers=[command])
         with running("-m", "gregor", "cluster", "--demo", "--output", output) as second:
@@ -50,9 +59,9 @@ def test_one_command_crawls_the_museum_on_a_cluster_to_its_end(tmp_path: Path) -
 HOLD = """
 import sys, time
 from pathlib import Path
-from gregor.pipeline.local.hold import held
+from gregor.run.local.folder_lock import folder_lock
 
-with held(Path(sys.argv[1])):
+with folder_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -66,7 +75,7 @@ def test_a_demo_never_removes_the_one_that_runs(
     (last / "gregor.toml").write_text(f"crawl.name = '{DEMO_NAME}'")
     before = sorted(last.rglob("*"))
     monkeypatch.chdir(tmp_path)
-    with held(last):
+    with folder_lock(last):
         assert cli.run(["cluster", "--demo"]) == 4
     said = capsys.readouterr().err
     assert said.startswith(f"gregor: expected a folder that no cluster runs in, found one that runs in {DEMO_OUTPUT}; ")
@@ -77,10 +86,10 @@ def test_a_demo_never_removes_the_one_that_runs(
 def test_a_folder_is_free_when_the_process_that_held_it_was_killed(tmp_path: Path) -> None:
     with running("-c", HOLD, tmp_path) as holder:
         until(lambda: "held" in holder.printed, "it is held", workers=[holder])
-        with pytest.raises(FolderInUse), held(tmp_path):
+        with pytest.raises(FolderInUse), folder_lock(tmp_path):
             pass
         holder.kill()
-        with held(tmp_path):
+        with folder_lock(tmp_path):
             pass
 
 
@@ -99,7 +108,7 @@ def test_a_cluster_that_was_interrupted_ends_in_order_and_goes_on_where_it_stopp
     output = tmp_path / "cluster"
     with serve(DemoSite(hosts=2, pages_per_host=12), latency_s=0.1) as server:
         config = write_config(tmp_path / "gregor.toml", server)
-        command = ("-m", "gregor", "--config", config, "cluster", "--output", output, "--archivers", "0")
+        command = ("-m", "gregor", "--config", config, "cluster", "--output", output, *FEW)
         with running(*command) as first:
             until(lambda: len(server.log) > 5, "the crawl is in its middle", workers=[first])
             code, printed = first.terminate()
@@ -115,13 +124,27 @@ def test_a_cluster_that_was_interrupted_ends_in_order_and_goes_on_where_it_stopp
         assert json.loads((output / "summary.json").read_text())["state"] == "done"
 
 
+def test_a_cluster_that_would_wait_for_years_ends_and_says_until_when(tmp_path: Path) -> None:
+    output = tmp_path / "cluster"
+    house = replace(HOUSES[1], pages=8, rules="Crawl-delay: 1000000000\n")
+    with serve(Museum(houses=(house,))) as server:
+        config = write_config(tmp_path / "gregor.toml", server)
+        config.write_text(config.read_text().replace("obey = false", "obey = true"))
+        with running("-m", "gregor", "--config", config, "cluster", "--output", output, *FEW) as job:
+            code, printed = job.wait()
+        assert len(server.log) == 1, "robots.txt, and nothing more"
+    assert code == EXIT_WAITING, printed
+    assert "1 URL waits until 20" in printed.splitlines()[-1]
+    assert processes_of(output) == [], "nothing is left running"
+
+
 def test_a_cluster_that_is_told_to_stop_from_elsewhere_shows_that_all_left_and_is_not_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "cluster"
     with serve(DemoSite(hosts=2, pages_per_host=40), latency_s=0.2) as server:
-        config = write_config(tmp_path / "gregor.toml", server)
-        with running("-m", "gregor", "--config", config, "cluster", "--output", output, "--archivers", "0") as job:
+        config = write_config(tmp_path / "gregor.toml", server, session_timeout_s=6.0)
+        with running("-m", "gregor", "--config", config, "cluster", "--output", output, *FEW) as job:
             until(lambda: len(server.log) > 5, "the crawl is in its middle", workers=[job])
             assert cli.run(["--config", str(output / "gregor.toml"), "stop"]) == 0
             assert "all of them have left" in capsys.readouterr().out
@@ -167,7 +190,11 @@ def child_pid(parent: int, name: str) -> int:
 def children(parent: int) -> list[tuple[int, str]]:
     found = []
     for pid, line in command_lines():
-        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            # Over since it was listed.
+            continue
         if int(stat[1]) == parent:
             found.append((pid, line))
     return found

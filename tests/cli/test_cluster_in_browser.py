@@ -17,7 +17,7 @@ from gregor.demo.site import DemoSite
 from gregor.errors import ConfigError
 from tests.chaos.processes import Running, running, until
 from tests.cli.test_cluster import command_lines, processes_of
-from tests.pipeline.configured import write_config
+from tests.run.configured import write_config
 
 
 @pytest.mark.timeout(900)

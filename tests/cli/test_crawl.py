@@ -15,6 +15,7 @@ from gregor.demo.museum import HOUSES, Museum
 from gregor.demo.server import DemoServer, serve
 from gregor.demo.site import DemoSite
 from gregor.demo.tree import path_of
+from gregor.errors import EXIT_APPROVALS, EXIT_WAITING
 from tests.chaos.processes import until
 
 ROOT = Path(__file__).parents[2]
@@ -103,6 +104,14 @@ def test_a_crawl_that_goes_on_after_a_trim_keeps_its_complete_report(tmp_path: P
     assert "docs/report-complete.html and summary-complete.json are the last that told of all." in again.stdout
     kept = json.loads((tmp_path / "docs" / "summary-complete.json").read_text())
     assert kept["requests"] == len(site.site.urls())
+
+
+def test_a_folder_is_refused_to_another_number_of_repositories(tmp_path: Path, site: DemoServer) -> None:
+    assert gregor(tmp_path, "crawl", "-o", "docs", site.seeds[0]).returncode == 0
+    (tmp_path / "gregor.toml").write_text("[partitions]\nrepositories = 64\n")
+    again = gregor(tmp_path, "crawl", "-o", "docs", site.seeds[0])
+    assert again.returncode == 4, again.stderr
+    assert "made with partitions.repositories 4096, expected 64; " in again.stderr.splitlines()[-1]
 
 
 def test_seeds_come_from_a_file_or_from_standard_input_and_a_list_follows_no_links(
@@ -251,6 +260,58 @@ def test_a_delay_after_robots_txt_is_not_taken_for_silence(tmp_path: Path) -> No
         done = gregor(tmp_path, "crawl", "--json", "--delay", "1", "--pages", "2", server.seeds[0])
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["urls"]["fetched"] == 2
+
+
+YEARS = replace(HOUSES[1], pages=8, rules="Crawl-delay: 1000000000\n")
+"""Thirty-one of them between two requests."""
+
+
+def test_a_crawl_that_would_wait_for_years_says_until_when_and_what_goes_on_then(tmp_path: Path) -> None:
+    with serve(Museum(houses=(YEARS,))) as server:
+        for _ in range(2):
+            done = gregor(tmp_path, "crawl", server.seeds[0])
+            assert done.returncode == EXIT_WAITING, done.stderr
+            line = done.stderr.splitlines()[-1]
+            assert line.startswith("gregor: 1 URL waits until 20")
+            assert line.endswith("; the same command goes on then")
+            assert len(server.log) == 1, "robots.txt, and nothing more"
+    summary = json.loads((tmp_path / "gregor-crawl" / "summary.json").read_text())
+    assert (summary["state"], summary["urls"]["waiting"]) == ("unfinished", 1)
+    assert summary["waiting_until_ms"] > summary["made_ms"] + 900_000_000_000
+    assert "Nothing is due before 20" in (tmp_path / "gregor-crawl" / "report.html").read_text()
+    now = json.loads(gregor(tmp_path, "status", "gregor-crawl", "--json").stdout)
+    assert (now["phase"], now["queued"]) == ("waiting", 1)
+    assert now["waits_for"] == [one for one in now["waits_for"] if "their servers' turn, the first in 9" in one]
+
+
+def test_a_crawl_waits_for_as_long_as_it_is_told_to(tmp_path: Path) -> None:
+    """Two seconds between requests are more than it may wait; without a limit they are not."""
+    slow = replace(YEARS, rules="Crawl-delay: 2\n")
+    with serve(Museum(houses=(slow,))) as server:
+        crawl = ("crawl", "--pages", "2", "--json", server.seeds[0])
+        (tmp_path / "gregor.toml").write_text("[crawl]\nmax_wait_hours = 0.0001\n")
+        assert gregor(tmp_path, *crawl).returncode == EXIT_WAITING
+        (tmp_path / "gregor.toml").write_text("[crawl]\nmax_wait_hours = 0\n")
+        done = gregor(tmp_path, *crawl)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["urls"]["fetched"] == 2
+
+
+def test_a_crawl_in_which_only_approvals_are_left_says_so_and_goes_on_when_they_are_given(tmp_path: Path) -> None:
+    (tmp_path / "gregor.toml").write_text('[partitions]\nplacement = "sites"\n[sites]\nadmit = "approved"\n')
+    with serve(DemoSite(hosts=2, pages_per_host=6)) as server:
+        crawl = ("crawl", "-o", "out", *server.seeds)
+        waits = gregor(tmp_path, *crawl)
+        assert waits.returncode == EXIT_APPROVALS, waits.stderr
+        line = waits.stderr.splitlines()[-1]
+        assert line.startswith(
+            "gregor: 2 sites wait for somebody to approve; `gregor sites --state waiting --folder out`"
+        )
+        assert not server.log
+        assert gregor(tmp_path, "sites", "approve", "--all", "--folder", "out").returncode == 0
+        done = gregor(tmp_path, *crawl)
+        assert done.returncode == 0, done.stderr
+        assert set(server.requested()) == server.site.urls()
 
 
 def test_a_crawl_without_an_archive_comes_to_its_end_also_in_a_folder_that_has_one(

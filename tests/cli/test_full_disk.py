@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gregor.archive.reader import open_archive
 from gregor.demo.server import serve
+from gregor.outputs.archive.reader import open_archive
 from tests.cli.large_site import LargeSite
 from tests.cli.test_crawl import LOOPBACK, ROOT
 from tests.workers.archiver.test_full_disk import needs_mounts

@@ -13,19 +13,19 @@ import pytest
 
 from gregor import cli
 from gregor.demo.server import serve
-from gregor.pipeline.embedded import EmbeddedCrawl
-from gregor.pipeline.operate import mailbox
-from gregor.pipeline.operate.access import log_folder
-from gregor.pipeline.operate.remembered import remember
-from gregor.stage.decode import dead_letter
-from gregor.transport.port import Output
+from gregor.operate import mailbox
+from gregor.operate.config_history import remember
+from gregor.operate.crawl_handle import log_folder
+from gregor.run.embedded import EmbeddedCrawl
+from gregor.runtime.loops.decode import dead_letter
+from gregor.runtime.transport.port import Output
 from schemas.codec import encode
 from schemas.control import Pause
 from schemas.discovered import Discovered, LinkKind
 from tests.chaos.processes import until
-from tests.pipeline.explain.site import EventfulSite, config_of
-from tests.pipeline.operate.contract import broken
-from tests.pipeline.operate.desk import embedded, pass_all
+from tests.inspect.explain.site import EventfulSite, config_of
+from tests.operate.contract import broken
+from tests.operate.desk import embedded, pass_all
 
 ROOT = Path(__file__).parents[2]
 
@@ -165,10 +165,11 @@ def test_trim_says_what_would_go_and_then_lets_it_go(gregor: Commands, folder: P
         "fetched": 0,
         "pages": 0,
         "verdicts": 0,
+        "sites-found": 0,
     }, "a week is kept"
     dry = gregor("trim", "--folder", folder, "--keep-hours", "0", "--dry-run")
     assert "nothing was deleted" in dry
-    assert "discovered     10       0.01" in dry
+    assert "discovered      10       0.01" in dry
     assert "5 topics" not in dry
     assert "1 topics were trimmed" in gregor("trim", "--folder", folder, "--keep-hours", "0", "--topic", "discovered")
     with embedded(folder) as transport:
@@ -290,6 +291,16 @@ def test_watching_tells_one_look_after_the_other_until_it_is_interrupted(folder:
             "gregor: Invalid value for '--archive': Directory 'nowhere' does",
         ),
         (["audit", "crawl", "--state", "nowhere"], 3, "gregor: Invalid value for '--state': Directory 'nowhere' does"),
+        (
+            ["audit", "--state", ".", "--state", ".."],
+            3,
+            "gregor: expected --state once, found it 2 times; run the command for each",
+        ),
+        (
+            ["explain", "http://a.example/", "--state", ".", "--state", ".."],
+            3,
+            "gregor: expected --state once, found it 2",
+        ),
         (["status", "--bootstrap", "nonsense"], 3, "gregor: flag --bootstrap: kafka.bootstrap"),
     ],
 )

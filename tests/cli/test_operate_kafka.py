@@ -9,12 +9,12 @@ import pytest
 from gregor import cli
 from gregor.demo.server import serve
 from gregor.demo.site import DemoSite
-from gregor.pipeline.operate.remembered import remember
-from gregor.stage.decode import dead_letter
+from gregor.operate.config_history import remember
+from gregor.runtime.loops.decode import dead_letter
 from infra.kafka.cluster import KafkaCluster
 from tests.chaos.processes import until
-from tests.pipeline.operate.contract import broken
-from tests.pipeline.test_kafka_crawl import crawl
+from tests.operate.contract import broken
+from tests.run.test_kafka_crawl import crawl
 
 
 def test_a_crawl_on_a_cluster_is_looked_at_explained_paused_and_trimmed(

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from gregor.transport.port import TopicPartition
+from gregor.runtime.transport.port import TopicPartition
 from tests.chaos.processes import running
-from tests.report.logs import log_with
-from tests.views.records import page
+from tests.outputs.folds.records import page
+from tests.outputs.report.logs import log_with
 
 
 def report(*arguments: str | Path) -> tuple[int | None, str]:

@@ -87,7 +87,7 @@ def test_json_says_the_same_to_programs(crawl: Crawl) -> None:
 
 
 def test_without_a_broker_two_lines_name_the_address_and_nothing_else_is_said(tmp_path: Path) -> None:
-    done = Crawl(tmp_path, "127.0.0.1:9").topics()
+    done = Crawl(tmp_path, "127.0.0.1:9").topics("--create")
     assert (done.returncode, done.stdout) == (2, "")
     first, last = done.stderr.splitlines()
     assert first.startswith("gregor: no broker answers at 127.0.0.1:9, trying again for ")

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gregor.config import Config, ServerRule
-from gregor.config.sections import Crawl, Fetch
+from gregor.config.sections import CrawlSection, FetchSection
 from gregor.config.servers import glob
 
 
 def test_without_tables_every_server_has_the_settings_of_the_sections() -> None:
-    config = Config(fetch=Fetch(delay_s=3), crawl=Crawl(max_depth=5, server_budget=7))
+    config = Config(fetch=FetchSection(delay_s=3), crawl=CrawlSection(max_depth=5, server_budget=7))
     settings = config.for_server("example.com")
     assert (settings.delay_s, settings.max_depth, settings.budget) == (3, 5, 7)
     assert settings.obey_robots is True

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gregor.config import Config, load
-from gregor.config.sections import Crawl, Fetch, ItemField, ItemRule, Kafka, Scope, ServerRule
+from gregor.config.sections import (
+    CrawlSection,
+    FetchSection,
+    ItemField,
+    ItemRule,
+    KafkaSection,
+    ScopeSection,
+    ServerRule,
+)
 from gregor.config.text import as_toml, from_toml
 from gregor.errors import ConfigError
 
@@ -17,7 +25,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 CONFIGS = st.builds(
     Config,
     crawl=st.builds(
-        Crawl,
+        CrawlSection,
         name=st.from_regex("[a-z0-9][a-z0-9-]{0,10}", fullmatch=True),
         seeds=st.lists(st.text("abc/?=%é€😀\"'\\", max_size=9).map(lambda t: f"https://e.example/{t}"), max_size=3).map(
             tuple
@@ -25,9 +33,9 @@ CONFIGS = st.builds(
         max_depth=st.integers(0, 10**12),
         scope=st.sampled_from(["hosts", "domains", "any"]),
     ),
-    fetch=st.builds(Fetch, delay_s=st.floats(0, 86_400), allow_addresses=st.just(("127.0.0.0/8", "fd00::/8"))),
-    scope=st.builds(Scope, hosts=st.lists(HOSTS, max_size=3).map(tuple)),
-    kafka=st.builds(Kafka, security=st.just({"sasl.password": "env:SECRET", "sasl.username": 'a"b'})),
+    fetch=st.builds(FetchSection, delay_s=st.floats(0, 86_400), allow_addresses=st.just(("127.0.0.0/8", "fd00::/8"))),
+    scope=st.builds(ScopeSection, hosts=st.lists(HOSTS, max_size=3).map(tuple)),
+    kafka=st.builds(KafkaSection, security=st.just({"sasl.password": "env:SECRET", "sasl.username": 'a"b'})),
     server=st.lists(
         st.builds(
             ServerRule,

@@ -17,7 +17,7 @@ from gregor.demo.museum import HOUSES, SETTINGS, House, Museum
 from gregor.demo.pictures import requisites
 from gregor.demo.server import serve
 from gregor.demo.traps import MONTHS
-from gregor.pipeline.embedded import EmbeddedCrawl
+from gregor.run.embedded import EmbeddedCrawl
 
 MUSEUM = Museum(port=8080)
 SMALL = (

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import socket
 import struct
-import zlib
-from collections.abc import Callable
 from typing import ClassVar, Final
-
-import brotli  # type: ignore[import-untyped]
-from backports import zstd
 
 from tests.hostile.web import Server
 
@@ -225,68 +219,6 @@ class EndlessTrailers(Server):
             await writer.drain()
 
 
-class BrokenGzip(Answers):
-    bytes_ = response(gzip.compress(b"hello" * 10_000)[:20] + b"\xff" * 100, "Content-Encoding: gzip")
-
-
-class NotGzip(Answers):
-    bytes_ = response(b"<html>not compressed at all</html>", "Content-Encoding: gzip")
-
-
-class UnfinishedGzip(Answers):
-    bytes_ = response(gzip.compress(bytes(range(256)) * 40)[:-12], "Content-Encoding: gzip")
-
-
-class UnknownCoding(Answers):
-    bytes_ = response(b"hello", "Content-Encoding: rot13")
-
-
-class CompressCoding(Answers):
-    """A coding that everybody has heard of and nobody undoes."""
-
-    bytes_ = response(b"\x1f\x9d\x90hello", "Content-Encoding: compress")
-
-
-class ManyCodings(Answers):
-    bytes_ = response(b"hello", "Content-Encoding: gzip, gzip, gzip, gzip")
-
-
-class ManyMembers(Answers):
-    """A gzip body of thousands of empty members."""
-
-    bytes_ = response(gzip.compress(b"") * 3000, "Content-Encoding: gzip")
-
-
-def _bomb(compress: Callable[[bytes], bytes], coding: str) -> bytes:
-    return response(compress(bytes(32 * MIB)), f"Content-Encoding: {coding}")
-
-
-class GzipBomb(Answers):
-    bytes_ = _bomb(lambda data: gzip.compress(data, 9), "gzip")
-
-
-class DeflateBomb(Answers):
-    bytes_ = _bomb(lambda data: zlib.compress(data, 9), "deflate")
-
-
-class BrotliBomb(Answers):
-    bytes_ = _bomb(lambda data: bytes(brotli.compress(data, quality=5)), "br")
-
-
-class ZstdBomb(Answers):
-    bytes_ = _bomb(zstd.compress, "zstd")
-
-
-class DoubleBomb(Answers):
-    bytes_ = _bomb(lambda data: gzip.compress(gzip.compress(data)), "gzip, gzip")
-
-
-class ZstdWindow(Answers):
-    """Asks its reader for a window of 128 MiB, to hold five bytes."""
-
-    bytes_ = response(bytes.fromhex("28b52ffd 00 88 290000") + b"hello", "Content-Encoding: zstd")
-
-
 class RedirectLoop(Answers):
     bytes_ = response(b"", "Location: /", status="302 Found")
 
@@ -395,6 +327,34 @@ class InvalidBytes(Answers):
         b'HTTP/1.1 200 \xff\xfe\r\nX-Bad: \xff\xfe\xed\xa0\x80\r\nETag: "\xff"\r\n'
         b"Content-Type: text/html; charset=\xff\r\nContent-Length: 4\r\n\r\n\xff\x00\xfe\xed"
     )
+
+
+class SpeaksToTerminals(Answers):
+    """Escape sequences, C1 controls, bells and bidirectional overrides in everything it says: reason, headers, redirects, title, links,
+    robots.txt."""
+
+    spoken: ClassVar[str] = "\x1b]0;mine\x07\x1b[31m\x7f\u202egnp.exe\u2066\u200b\u0085\u009b31m"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        spoken = self.spoken.encode()
+        while True:
+            path = (await self.request(reader)).split(b" ")[1]
+            if path == b"/robots.txt":
+                head, body = b"200 OK", b"User-agent: *\nAllow: /\nSitemap: /%b\nDisallow: /no%b\n" % (spoken, spoken)
+            elif path == b"/to":
+                head, body = b"302 " + spoken + b"\r\nLocation: /" + spoken, b""
+            else:
+                head = b"200 " + spoken + b"\r\nX-Said: \x9b2J" + spoken
+                body = b"<title>%b</title><a href='/to'>%b</a><a href='/%b'>a</a><a href='http://%b/'>b</a>" % (
+                    (spoken,) * 4
+                )
+            said = b'Content-Type: text/html;%b\x9b31m\r\nETag: "%b"\r\nContent-Length: %d' % (
+                spoken,
+                spoken,
+                len(body),
+            )
+            writer.write(b"HTTP/1.1 " + head + b"\r\n" + said + b"\r\n\r\n" + body)
+            await writer.drain()
 
 
 class LoneCarriageReturns(AnswersAndCloses):

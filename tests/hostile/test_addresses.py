@@ -13,14 +13,12 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from gregor.url.canonical import Refusal, join, split
+from gregor.url.canonical import UrlRefusal, join, split
 from tests.hostile.names import NameServer
 from tests.hostile.servers import Answers, response
 from tests.hostile.web import Server, Web
-from tests.workers.fetcher.fetching import Answer, Fetching, fetching, order_of, settings
+from tests.workers.fetcher.fetching import Answer, Fetching, fetching, made_by, order_of, settings
 from workers.fetcher.addresses import AddressGuard
-from workers.fetcher.http import AiohttpFetch
-from workers.fetcher.resolver import CachingResolver
 
 GOOD = "127.0.0.2"
 ALLOWED = [f"{GOOD}/32"]
@@ -139,18 +137,17 @@ def _on_one_port(web: Web, stack: contextlib.ExitStack) -> Field:
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[Fetching]:
+def guarded(backend: str) -> Iterator[Fetching]:
     """Its body cap is small, its time for connecting too: some addresses here lead nowhere."""
-    with fetching(settings(fetch__allow_addresses=ALLOWED, fetch__connect_timeout_s=2.0)) as one:
+    own = {"crawl__scope": "any", "fetch__allow_addresses": ALLOWED, "fetch__connect_timeout_s": 2.0}
+    with fetching(settings(fetch__backend=backend, **own)) as one:
         yield one
 
 
 @contextlib.contextmanager
-def asking(names: NameServer) -> Iterator[Fetching]:
-    def port() -> AiohttpFetch:
-        resolver = CachingResolver([f"127.0.0.1:{names.port}"], shortest_s=0.0)
-        return AiohttpFetch(AddressGuard(ALLOWED), 16, resolver=resolver)
-
+def asking(backend: str, names: NameServer) -> Iterator[Fetching]:
+    where = {"name_servers": (f"127.0.0.1:{names.port}",), "shortest_answer_s": 0.0}
+    port = made_by(backend, guard=AddressGuard(ALLOWED), **where)
     with fetching(settings(fetch__connect_timeout_s=2.0), port=port) as one:
         yield one
 
@@ -167,7 +164,7 @@ def test_the_good_server_is_reached(field: Field, guarded: Fetching) -> None:
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_seed_in_any_spelling_does_not_reach_the_canary(spelling: str, field: Field, guarded: Fetching) -> None:
     url = split(f"http://{spelling}:{field.port}/")
-    if not isinstance(url, Refusal):
+    if not isinstance(url, UrlRefusal):
         assert refused(guarded.get(url.server, url.path))
     assert field.untouched()
 
@@ -192,7 +189,7 @@ def test_a_link_or_redirect_in_any_spelling_does_not_reach_the_canary(
         assert answer.result.outcome == "redirect"
         href = answer.result.location
     url = join(f"http://{field.good.name}/", href)
-    if not isinstance(url, Refusal):
+    if not isinstance(url, UrlRefusal):
         assert refused(guarded.get(url.server, url.path))
     assert field.untouched()
 
@@ -206,10 +203,12 @@ def test_a_robots_redirect_in_any_spelling_is_unreachable(spelling: str, field: 
 
 
 @pytest.mark.parametrize("address", ANSWERS)
-def test_a_name_with_a_refused_address_does_not_reach_the_canary(address: str, field: Field, web: Web) -> None:
+def test_a_name_with_a_refused_address_does_not_reach_the_canary(
+    address: str, backend: str, field: Field, web: Web
+) -> None:
     names = NameServer(lambda name, times: [address])
     names.open(web)
-    with asking(names) as fetcher:
+    with asking(backend, names) as fetcher:
         assert refused(fetcher.get(f"rebind.example:{field.port}"))
     names.close(web)
     assert names.asked
@@ -219,11 +218,11 @@ def test_a_name_with_a_refused_address_does_not_reach_the_canary(address: str, f
 @pytest.mark.parametrize("address", ANSWERS)
 @pytest.mark.parametrize("first", [True, False])
 def test_of_a_good_and_a_refused_address_only_the_good_one_is_reached(
-    first: bool, address: str, field: Field, web: Web
+    first: bool, address: str, backend: str, field: Field, web: Web
 ) -> None:
     names = NameServer(lambda name, times: [address, GOOD] if first else [GOOD, address])
     names.open(web)
-    with asking(names) as fetcher:
+    with asking(backend, names) as fetcher:
         answer = fetcher.get(f"mixed.example:{field.port}")
     names.close(web)
     assert (answer.result.outcome, answer.result.address) == ("ok", GOOD)
@@ -231,11 +230,13 @@ def test_of_a_good_and_a_refused_address_only_the_good_one_is_reached(
 
 
 @pytest.mark.parametrize("address", ANSWERS)
-def test_a_name_that_changes_its_answer_does_not_reach_the_canary(address: str, field: Field, web: Web) -> None:
+def test_a_name_that_changes_its_answer_does_not_reach_the_canary(
+    address: str, backend: str, field: Field, web: Web
+) -> None:
     # An IPv6 address from the beginning: c-ares remembers that a name has none, and would never ask for the changed one.
     names = NameServer(lambda name, times: [GOOD, "fe80::2"] if times == 0 else [address])
     names.open(web)
-    with asking(names) as fetcher:
+    with asking(backend, names) as fetcher:
         answers = [fetcher.get(f"changing.example:{field.port}") for _ in range(3)]
     names.close(web)
     assert [answer.result.outcome for answer in answers] == ["ok", "address-refused", "address-refused"]
@@ -244,18 +245,18 @@ def test_a_name_that_changes_its_answer_does_not_reach_the_canary(address: str, 
     assert field.untouched()
 
 
-def test_a_name_that_does_not_exist_is_a_dns_failure_and_asked_for_once(web: Web) -> None:
+def test_a_name_that_does_not_exist_is_a_dns_failure_and_asked_for_once(web: Web, backend: str) -> None:
     names = NameServer(lambda name, times: None)
     names.open(web)
-    with asking(names) as fetcher:
+    with asking(backend, names) as fetcher:
         answers = [fetcher.get("nobody.example") for _ in range(3)]
     names.close(web)
     assert [answer.result.outcome for answer in answers] == ["dns"] * 3
     assert len(names.asked) <= 2
 
 
-def test_a_public_address_is_refused_to_a_crawl_without_a_contact(web: Web) -> None:
-    with fetching(settings(crawl__contact="")) as fetcher:
+def test_a_public_address_is_refused_to_a_crawl_without_a_contact(backend: str) -> None:
+    with fetching(settings(crawl__contact="", fetch__backend=backend)) as fetcher:
         answer = fetcher.run(order_of("8.8.8.8", "/"))
     assert answer.result.outcome == "address-refused"
     assert "crawl.contact" in answer.result.detail

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from schemas.schedule import FetchOrder, OrderUrl
 from tests.hostile import servers
+from tests.hostile.test_tls import NoTls
 from tests.hostile.web import Server, Web
-from tests.workers.fetcher.fetching import Fetching, order_of
+from tests.workers.fetcher.fetching import Fetching, fetching, order_of, settings
 
 
 def bodies(fetcher: Fetching, server: Server, delay_ms: int = 0) -> list[bytes]:
@@ -47,3 +51,23 @@ def test_a_new_connection_that_is_closed_is_not_tried_again(web: Web, fetcher: F
     with web.serving(server):
         assert fetcher.get(server.name).result.outcome == "disconnected"
     assert len(server.requests) == 1
+
+
+class AnswersLate(servers.Answers):
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.3)
+        await super().serve(reader, writer)
+
+
+def test_the_delay_counts_from_a_handshake_that_failed_also_when_that_had_to_wait_for_its_turn(
+    web: Web, backend: str
+) -> None:
+    late, plain = AnswersLate(), NoTls()
+    urls = (OrderUrl(path="/", scheme="https"), OrderUrl(path="/", scheme="http"))
+    with web.serving(late, plain), fetching(settings(fetch__backend=backend, fetch__connections=1)) as fetcher:
+        # There is one connection for both orders.
+        first = fetcher.start(order_of(late.name, "/", order={"delay_ms": 500}))
+        second = fetcher.start(FetchOrder(server=plain.name, lease="lease", urls=urls, delay_ms=500))
+        handshake, page = fetcher.gather([first, second])[second].fetched.results
+    assert (handshake.outcome, page.outcome) == ("tls", "client-error")
+    assert page.started_ms - handshake.started_ms >= 500

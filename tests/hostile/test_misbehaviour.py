@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
+from xxhash import xxh3_128_hexdigest
 
-from tests.hostile import servers
+from tests.hostile import codings, servers
 from tests.hostile.web import Server, Web
 from tests.workers.fetcher.fetching import Answer, Fetching
 
@@ -26,6 +27,7 @@ class Case(NamedTuple):
 
 CASES = [
     Case(servers.EndlessBody, "ok", 200, "length"),
+    Case(servers.EndlessInformation, "protocol"),
     Case(servers.EndlessHeaders, "protocol"),
     Case(servers.EndlessHeader, "protocol"),
     Case(servers.EndlessStatusLine, "protocol"),
@@ -42,19 +44,21 @@ CASES = [
     Case(servers.HugeChunk, "protocol", 200, "disconnect", b""),
     Case(servers.UnfinishedChunks, "disconnected", 200, "disconnect", b"hello"),
     Case(servers.EndlessTrailers, "protocol", 200, "disconnect", b"hello"),
-    Case(servers.BrokenGzip, "protocol", 200),
-    Case(servers.NotGzip, "protocol", 200, body=b""),
-    Case(servers.UnfinishedGzip, "ok", 200, "disconnect"),
-    Case(servers.UnknownCoding, "ok", 200, body=b"hello"),
-    Case(servers.CompressCoding, "protocol", 200, body=b""),
-    Case(servers.ManyCodings, "protocol", 200, body=b""),
-    Case(servers.ManyMembers, "protocol", 200, body=b""),
-    Case(servers.GzipBomb, "ok", 200, "length"),
-    Case(servers.DeflateBomb, "ok", 200, "length"),
-    Case(servers.BrotliBomb, "ok", 200, "length"),
-    Case(servers.ZstdBomb, "ok", 200, "length"),
-    Case(servers.DoubleBomb, "ok", 200, "length"),
-    Case(servers.ZstdWindow, "protocol", 200, body=b""),
+    Case(codings.BrokenGzip, "undecodable", 200, body=codings.BrokenGzip.body),
+    Case(codings.NotGzip, "undecodable", 200, body=b"<html>not compressed at all</html>"),
+    Case(codings.NotGzipMissing, "client-error", 404, body=b"<html>not found</html>"),
+    Case(codings.NotGzipLong, "undecodable", 200, "length"),
+    Case(codings.UnfinishedGzip, "ok", 200, "disconnect"),
+    Case(codings.UnknownCoding, "ok", 200, body=b"hello"),
+    Case(codings.CompressCoding, "undecodable", 200, body=b"\x1f\x9d\x90hello"),
+    Case(codings.ManyCodings, "undecodable", 200, body=b"hello"),
+    Case(codings.ManyMembers, "undecodable", 200, body=codings.ManyMembers.body),
+    Case(codings.GzipBomb, "ok", 200, "length"),
+    Case(codings.DeflateBomb, "ok", 200, "length"),
+    Case(codings.BrotliBomb, "ok", 200, "length"),
+    Case(codings.ZstdBomb, "ok", 200, "length"),
+    Case(codings.DoubleBomb, "ok", 200, "length"),
+    Case(codings.ZstdWindow, "undecodable", 200, body=codings.ZstdWindow.body),
     Case(servers.RedirectLoop, "redirect", 302, body=b""),
     Case(servers.RedirectToFile, "redirect", 302, body=b""),
     Case(servers.RedirectNowhere, "redirect", 302, body=b""),
@@ -95,7 +99,6 @@ WAITED_FOR = [
     Case(servers.NeverAccepts, "timeout"),
     Case(servers.NeverAnswers, "timeout"),
     Case(servers.SlowHeaders, "timeout"),
-    Case(servers.EndlessInformation, "timeout"),
     Case(servers.SlowBody, "timeout", 200, "time"),
 ]
 
@@ -116,7 +119,7 @@ def assert_as_expected(answer: Answer, case: Case) -> None:
     assert result.truncated == case.truncated or (case.outcome == "protocol" and not case.truncated)
     assert result.body_bytes <= CAP
     assert [page.facts.status for page in answer.pages] == ([case.status] if case.status else [])
-    if result.outcome in ("protocol", "timeout", "disconnected"):
+    if result.outcome in ("protocol", "timeout", "disconnected", "undecodable"):
         assert result.detail
     for page in answer.pages:
         assert page.facts.truncated == result.truncated
@@ -124,6 +127,18 @@ def assert_as_expected(answer: Answer, case: Case) -> None:
         if case.body is not None:
             # How much of it arrives apart from what is wrong behind it is up to the network.
             assert case.body.startswith(page.body) if result.outcome == "protocol" else page.body == case.body
+
+
+@pytest.mark.parametrize("kind", [codings.NotGzip, codings.NotGzipMissing, codings.UnfinishedGzip, codings.GzipBomb])
+def test_a_page_says_whether_its_body_is_still_as_it_came(kind: type[Server], web: Web, fetcher: Fetching) -> None:
+    server = kind()
+    with web.serving(server):
+        answer = fetcher.get(server.name)
+    (page,) = answer.pages
+    assert page.facts.undecoded == (kind in (codings.NotGzip, codings.NotGzipMissing))
+    if page.facts.undecoded:
+        assert "gzip" in answer.result.detail
+        assert page.facts.digest == answer.result.digest == xxh3_128_hexdigest(page.body)
 
 
 def test_an_endless_body_is_hung_up_on(web: Web, fetcher: Fetching) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hostile import servers
+from tests.hostile import codings, servers
 from tests.hostile.web import Server, Web
 from tests.workers.fetcher.fetching import Answer, Fetching
 
@@ -103,8 +103,8 @@ def test_a_redirect_to_another_scheme_is_unreachable(web: Web, fetcher: Fetching
         (servers.Unavailable, "unreachable"),
         (servers.ClosesAfterRequest, "unreachable"),
         (servers.ShortBody, "unreachable"),
-        (servers.BrokenGzip, "unreachable"),
-        (servers.CompressCoding, "unreachable"),
+        (codings.BrokenGzip, "unreachable"),
+        (codings.CompressCoding, "unreachable"),
     ],
 )
 def test_a_file_that_was_not_delivered_means_what_rfc_9309_says(

@@ -10,11 +10,9 @@ from collections.abc import Iterator
 import pytest
 import trustme
 
-from tests.hostile import servers
+from tests.hostile import floods, servers
 from tests.hostile.web import Server, Web
-from tests.workers.fetcher.fetching import LOOPBACK, Fetching, fetching, settings
-from workers.fetcher.addresses import AddressGuard
-from workers.fetcher.http import AiohttpFetch
+from tests.workers.fetcher.fetching import Fetching, fetching, made_by, settings
 
 PAST = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 
@@ -30,6 +28,12 @@ class Tls(servers.Answers):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._certificate.configure_cert(context)
         return context
+
+
+class FloodsTls(Tls, floods.FloodOfContinues):
+    """Floods whoever has found its certificate good."""
+
+    serve = floods.FloodOfContinues.serve
 
 
 class NoTls(Server):
@@ -51,10 +55,10 @@ def authority() -> trustme.CA:
 
 
 @pytest.fixture(scope="module")
-def trusting(authority: trustme.CA) -> Iterator[Fetching]:
+def trusting(backend: str, authority: trustme.CA) -> Iterator[Fetching]:
     context = ssl.create_default_context()
     authority.configure_trust(context)
-    with fetching(settings(), port=lambda: AiohttpFetch(AddressGuard(LOOPBACK), 16, tls=context)) as one:
+    with fetching(settings(), port=made_by(backend, tls=context)) as one:
         yield one
 
 
@@ -63,6 +67,13 @@ def test_a_valid_certificate_is_accepted(web: Web, trusting: Fetching, authority
     with web.serving(server):
         answer = trusting.get(server.name, scheme="https")
     assert (answer.result.outcome, answer.result.scheme, answer.pages[0].body) == ("ok", "https", b"hello")
+
+
+def test_a_flood_over_tls_is_hung_up_on(web: Web, trusting: Fetching, authority: trustme.CA) -> None:
+    server = FloodsTls(authority.issue_cert("127.0.0.1"))
+    with web.serving(server):
+        answer = trusting.get(server.name, scheme="https")
+    assert answer.result.outcome == "protocol"
 
 
 @pytest.mark.parametrize("fault", ["wrong name", "expired", "self-signed"])

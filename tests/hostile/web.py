@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import ssl
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -77,6 +77,10 @@ class Web:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def call(self, what: Callable[[], None]) -> None:
+        """In the servers' thread, soon."""
+        self._loop.call_soon_threadsafe(what)
 
     @contextlib.contextmanager
     def serving(self, *servers: Server, port: int = 0) -> Iterator[None]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gregor.metrics.document import document
-from gregor.stage.catalogue import METRICS
+from gregor.run.metrics_document import document
+from gregor.run.topology import METRICS
 from infra.grafana.panels import ROWS
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +65,7 @@ def test_an_alert_has_a_page_in_the_runbook_and_a_test_in_which_it_fires(alert: 
 
 
 def test_the_tables_of_metrics_are_those_of_the_catalogue() -> None:
-    """`python -m gregor.metrics.document` prints them."""
+    """`python -m gregor.run.metrics_document` prints them."""
     assert document().strip() in (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
     assert len({metric.name for metric in METRICS}) == len(METRICS)
 

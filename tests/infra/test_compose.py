@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: one for name, one in SERVICES.items() if one["image"] == "gregor"}
-SCALED = ("frontier", "fetcher", "extractor", "archiver")
+SCALED = ("frontier", "coordinator", "fetcher", "extractor", "archiver")
 CONFIG = ROOT / "infra" / "compose" / "gregor.toml"
 
 
@@ -62,8 +62,9 @@ def test_the_configuration_is_in_order_and_what_compose_says_elsewhere_agrees_wi
     prometheus = yaml.safe_load((ROOT / "infra/prometheus/prometheus.yml").read_text())
     (found,) = prometheus["scrape_configs"][0]["dns_sd_configs"]
     assert (found["port"], found["names"]) == (config.metrics.port, list(SCALED))
+    assert config.metrics.names == SCALED, "they may also be asked by the names of their services"
     dockerfile = (ROOT / "infra/Dockerfile").read_text()
-    assert f'"gregor.metrics.probe", "{config.metrics.port}"' in dockerfile
+    assert f'"gregor.runtime.metrics.probe", "{config.metrics.port}"' in dockerfile
     assert f"EXPOSE {config.metrics.port}\n" in dockerfile
     assert SERVICES["views"]["healthcheck"]["test"][-2] == str(config.views.port)
     assert config.kafka.bootstrap == "kafka:9092"
@@ -129,7 +130,11 @@ def test_the_dashboard_is_the_one_that_its_program_makes() -> None:
 
 def test_the_probe_of_a_container_ends_with_one_when_nobody_answers() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "gregor.metrics.probe", "1"], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "gregor.runtime.metrics.probe", "1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 1
     assert "nobody answers at port 1" in done.stdout

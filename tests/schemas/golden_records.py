@@ -8,12 +8,13 @@ from schemas.archive import ArchiveFile
 from schemas.changelog import Checkpoint
 from schemas.control import ConfigVersion, Layout, Limits, Pause, Spent, Stop
 from schemas.dead_letters import DeadLetter
-from schemas.discovered import Discovered, Rel
+from schemas.discovered import Discovered, Rel, SiteRow, SiteRows
 from schemas.fetched import Fetched, FetchResult, RobotsRules, Timings
 from schemas.items import Item
 from schemas.pages import PageFacts
 from schemas.schedule import FetchOrder, OrderUrl
 from schemas.sites import Site
+from schemas.sites_found import FoundSite, SiteCommand, SiteSetting, SitesFound
 from schemas.verdicts import Verdict
 
 _URL = OrderUrl(
@@ -84,6 +85,13 @@ EXPECTED: Final[dict[str, tuple[Struct, ...]]] = {
             found_ms=1760000002000,
         ),
         Discovered(server="example.com", paths=()),
+        SiteRows(
+            sites=(
+                SiteRow(site="example.com", slot=5, state="blocked", version=3, budget=1000, max_depth=7),
+                SiteRow(site="example.org", slot=6),
+            )
+        ),
+        SiteRows(sites=()),
     ),
     "schedule": (
         FetchOrder(
@@ -102,6 +110,7 @@ EXPECTED: Final[dict[str, tuple[Struct, ...]]] = {
         ),
         FetchOrder(server="example.com", lease="0-1-0", urls=()),
         FetchOrder(server="example.com", lease="0-2-0", urls=(OrderUrl(path="/", previous_ms=1760000000000),)),
+        FetchOrder(server="example.com", lease="3-1", urls=(), partition=3),
     ),
     "fetched": (
         Fetched(
@@ -155,6 +164,15 @@ EXPECTED: Final[dict[str, tuple[Struct, ...]]] = {
         ),
         PageFacts(server="example.com", path="/", lease="0-1-0", status=200),
         PageFacts(server="example.com", path="/", lease="0-2-0", status=304, previous_ms=1760000000000),
+        PageFacts(
+            server="www.example.com",
+            path="/robots.txt",
+            lease="0-3-0",
+            status=200,
+            kind="robots",
+            robots_of="example.com",
+        ),
+        PageFacts(server="example.com", path="/", lease="0-3-0", status=200, undecoded=True),
     ),
     "items": (
         Item(
@@ -212,12 +230,74 @@ EXPECTED: Final[dict[str, tuple[Struct, ...]]] = {
         Checkpoint(sequence=1, positions={}),
     ),
     "sites": (
-        Site(server="example.com", partition=-1, version=3, decided_ms=1760000001000),
-        Site(server="example.com", partition=5),
+        Site(
+            site="example.com",
+            slot=5,
+            state="blocked",
+            rank=12,
+            version=3,
+            budget=1000,
+            max_depth=7,
+            tags=("news", "ü"),
+            found_ms=1760000001000,
+            found_on="https://example.org/",
+            changed_ms=1760000002000,
+            by="an operator",
+            detail="asked not to be crawled",
+        ),
+        Site(site="example.com"),
+    ),
+    "sites-found": (
+        SitesFound(
+            home=3,
+            load=1234,
+            sites=(
+                FoundSite(
+                    site="example.com",
+                    server="www.example.com:8080",
+                    scheme="http",
+                    hops=3,
+                    off_site=1,
+                    seed=2,
+                    found_on="https://example.org/",
+                    found_ms=1760000001000,
+                ),
+                FoundSite(site="example.net"),
+            ),
+        ),
+        SitesFound(home=0),
+        SiteCommand(
+            action="add",
+            sites=(
+                SiteSetting(site="example.com", scheme="http", budget=1000, max_depth=7, tags=("news",)),
+                SiteSetting(site="example.net"),
+            ),
+            slots=4,
+            by="an operator",
+            detail="the list of spring",
+            at_ms=1760000001000,
+        ),
+        SiteCommand(action="slots"),
+    ),
+    "coordinator-changelog": (
+        Checkpoint(
+            sequence=42,
+            positions={"sites-found": 100},
+            now_ms=1760000001000,
+            config_version="c0ffee",
+            counters={"sites_placed": 1000},
+            member="1a2b3c4d",
+            cursor_family=2,
+            cursor_key=b"\x00\xffkey",
+            cycle_start=90,
+            restorable_from=12,
+        ),
+        Checkpoint(sequence=1, positions={}),
     ),
     "control": (
         Layout(repositories=4096, partitions=8, partition_by="domain"),
         Layout(repositories=4096, partitions=8),
+        Layout(repositories=4096, partitions=8, placement="sites"),
         Pause(paused=True, server="example.com", by="an operator", since_ms=1760000001000),
         Pause(paused=False),
         Limits(max_pages=1000, until_ms=1760000060000),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from schemas.discovered import Discovered
+from schemas.pages import PageFacts
 
 JSON = st.recursive(
     st.none()
@@ -30,6 +31,10 @@ def _of(kind: inspect.Type) -> st.SearchStrategy[Any]:
             return _struct(kind)
         case inspect.IntType(ge=int() as low, le=int() as high):
             return st.integers(low, high)
+        case inspect.NoneType():
+            return st.none()
+        case inspect.UnionType():
+            return st.one_of(*map(_of, kind.types))
         case inspect.StrType():
             return st.text(max_size=20)
         case inspect.BytesType():
@@ -53,6 +58,8 @@ def _struct(kind: inspect.StructType) -> st.SearchStrategy[Any]:
     fields = {field.name: _of(field.type) for field in kind.fields}
     if kind.cls is Discovered:
         return st.integers(0, 3).flatmap(lambda length: _discovered(fields, length))
+    if kind.cls is PageFacts:
+        fields["path"] = fields["path"].map(lambda text: f"/{text}")
     required = {field.name: fields[field.name] for field in kind.fields if field.required}
     optional = {name: strategy for name, strategy in fields.items() if name not in required}
     return st.fixed_dictionaries(required, optional=optional).map(lambda values: kind.cls(**values))

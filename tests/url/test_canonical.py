@@ -10,8 +10,8 @@ from gregor.url.canonical import (
     SCHEME,
     TOO_LONG,
     CanonicalRules,
-    Refusal,
     Url,
+    UrlRefusal,
     join,
     split,
 )
@@ -27,7 +27,7 @@ rules = st.builds(
 )
 
 
-def text_of(url: Url | Refusal) -> str:
+def text_of(url: Url | UrlRefusal) -> str:
     assert isinstance(url, Url), url
     return url.text
 
@@ -79,13 +79,13 @@ def test_one_resource_has_one_text(given_text: str, canonical: str) -> None:
     ],
 )
 def test_what_cannot_be_crawled_is_refused_with_a_reason(given_text: str, reason: str) -> None:
-    assert split(given_text) == Refusal(reason)
+    assert split(given_text) == UrlRefusal(reason)
 
 
 def test_the_length_cap_counts_the_canonical_text() -> None:
     exactly = "http://example.com/" + "x" * 11
     assert text_of(split(exactly + "#fragment", CanonicalRules(max_length=30))) == exactly
-    assert split(exactly, CanonicalRules(max_length=29)) == Refusal(TOO_LONG)
+    assert split(exactly, CanonicalRules(max_length=29)) == UrlRefusal(TOO_LONG)
 
 
 def test_both_schemes_of_a_host_share_its_server_and_a_foreign_port_does_not() -> None:
@@ -124,8 +124,8 @@ def test_links_are_joined_as_a_browser_joins_them(href: str, canonical: str) -> 
 
 
 def test_a_link_on_something_that_is_no_url_is_refused() -> None:
-    assert join("no base", "x") == Refusal("base")
-    assert join("http://h/", "http://[") == Refusal(INVALID)
+    assert join("no base", "x") == UrlRefusal("base")
+    assert join("http://h/", "http://[") == UrlRefusal(INVALID)
 
 
 @given(texts, rules)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gregor.url.canonical import Refusal, Url, join
+from gregor.url.canonical import Url, UrlRefusal, join
 from gregor.url.headers import from_header
 
 PAGE = "http://example.com/d/page?q"
@@ -39,4 +39,4 @@ def test_any_bytes_are_answered_and_none_is_changed(raw: bytes) -> None:
     value = from_header(raw.decode("latin-1"))
     assert value.isascii()
     joined = join(PAGE, value)
-    assert isinstance(joined, Refusal) or ada_url.check_url(joined.text)
+    assert isinstance(joined, UrlRefusal) or ada_url.check_url(joined.text)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gregor.url.canonical import UNCAPPED_RULES, CanonicalRules, Refusal, Url, join, split
+from gregor.url.canonical import UNCAPPED_RULES, CanonicalRules, Url, UrlRefusal, join, split
 from gregor.url.links import JoinedLinks, Joiner, join_many
 from tests.url.strategies import bases, hrefs
 
@@ -21,7 +21,7 @@ def joined_one_by_one(base: str, links: list[str], chosen: CanonicalRules) -> Jo
     refused: dict[str, int] = {}
     for index, href in enumerate(links):
         url = join(base, href, chosen)
-        if isinstance(url, Refusal):
+        if isinstance(url, UrlRefusal):
             refused[url.reason] = refused.get(url.reason, 0) + 1
             continue
         links_of_server = servers.setdefault(url.server, {})

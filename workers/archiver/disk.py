@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from gregor.errors import CorruptState, StateError
-from gregor.stage.contract import NotNow
+from gregor.runtime.loops.contract import SinkUnavailable
 
 _NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
 
@@ -24,8 +24,8 @@ class Disk:
             raise _unwritable(folder, error) from error
 
     def write(self, name: str, at: int, parts: Sequence[bytes]) -> None:
-        """Make the file exactly ``at`` bytes and these. Raises NotNow when the disk is full; what it has then stands beyond ``at``,
-        where the next attempt begins."""
+        """Make the file exactly ``at`` bytes and these. Raises SinkUnavailable when the disk is full; what it has then stands beyond
+        ``at``, where the next attempt begins."""
         with self._opened(name) as descriptor:
             self._fill(descriptor, name, at, b"".join(parts))
 
@@ -51,7 +51,7 @@ class Disk:
                 os.close(descriptor)
         except OSError as error:
             if error.errno in _NO_ROOM:
-                raise NotNow(
+                raise SinkUnavailable(
                     f"there is no room in {self.folder} ({error.strerror}); free some, it goes on by itself"
                 ) from error
             raise _unwritable(self.folder / name, error) from error

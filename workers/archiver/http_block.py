@@ -5,7 +5,8 @@ The body in ``pages`` is decoded, so that headers about its coding on the wire w
     Content-Encoding: gzip      ->   X-Crawl-Content-Encoding: gzip
     X-Crawl-Anything: x         ->   X-Crawl-X-Crawl-Anything: x      a header of that name may come from anybody
 
-so that reading is always one rule: a leading ``X-Crawl-`` goes away.
+so that reading is always one rule: a leading ``X-Crawl-`` goes away. A body whose coding could not be undone stands beside its
+``Content-Encoding`` as both came.
 """
 
 import re
@@ -17,7 +18,8 @@ Headers = Sequence[tuple[str, str]]
 PREFIX: Final = "X-Crawl-"
 _PREFIX: Final = PREFIX.lower()
 END: Final = b"\r\n\r\n"
-_CODING: Final = frozenset(("content-encoding", "transfer-encoding", "content-length"))
+_FRAMING: Final = frozenset(("transfer-encoding", "content-length"))
+_CODING: Final = _FRAMING | {"content-encoding"}
 _NAMES = re.compile(r"(?:[!-9;-~]++\n)*+")
 _PROTOCOL = re.compile(r"HTTP/[0-9](?:\.[0-9])?")
 _NOT_IN_NAME = re.compile(r"[^!-9;-~]")
@@ -45,19 +47,20 @@ def parse_lines(lines: bytes) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, _, value in found)
 
 
-def renamed(headers: Headers, body_bytes: int) -> Headers:
-    """The headers of a response as they stand beside its decoded body."""
+def renamed(headers: Headers, body_bytes: int, undecoded: bool = False) -> Headers:
+    """The headers of a response as they stand beside its body, decoded or still as it came."""
+    undone = _FRAMING if undecoded else _CODING
     lies = False
     for name, value in headers:
         lower = name.lower()
-        if lower in _CODING:
+        if lower in undone:
             lies = lies or lower != "content-length" or value != str(body_bytes)
         elif lower.startswith(_PREFIX):
             lies = True
     if not lies:
         return headers
     return [
-        (PREFIX + name, value) if (lower := name.lower()) in _CODING or lower.startswith(_PREFIX) else (name, value)
+        (PREFIX + name, value) if (lower := name.lower()) in undone or lower.startswith(_PREFIX) else (name, value)
         for name, value in headers
     ]
 

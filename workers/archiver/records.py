@@ -41,7 +41,7 @@ _PROFILE: Final = "http://netpreserve.org/warc/1.1/revisit/"
 Profile = Literal["identical-payload-digest", "server-not-modified"]
 
 
-class Source(Struct, frozen=True):
+class PagePlace(Struct, frozen=True):
     """Where a page stands."""
 
     topic: str
@@ -83,7 +83,7 @@ def date(ms: int) -> bytes:
     return b"%b.%03dZ" % (time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)).encode(), rest)
 
 
-def fetch_ms(facts: PageFacts, source: Source) -> int:
+def fetch_ms(facts: PageFacts, source: PagePlace) -> int:
     """When the page was asked for; what is not known, or no time at all, is the time of its record."""
     return facts.fetched_ms if 0 < facts.fetched_ms <= LAST_MS else min(max(source.time_ms, 0), LAST_MS)
 
@@ -104,11 +104,11 @@ def warcinfo(topic: str, file: str, opened_ms: int, fields: Mapping[str, str]) -
 
 
 def page_records(
-    facts: PageFacts, body: bytes, source: Source, warcinfo_id: bytes, profile: Profile | None
+    facts: PageFacts, body: bytes, source: PagePlace, warcinfo_id: bytes, profile: Profile | None
 ) -> list[list[bytes]]:
     """The records of one page, each as its parts; ``profile`` makes it a revisit, without the body."""
     when, target = date(fetch_ms(facts, source)), printable(facts.url)[:LONGEST_URI]
-    lines, clean = header_lines(renamed(facts.response_headers, len(body)))
+    lines, clean = header_lines(renamed(facts.response_headers, len(body), facts.undecoded))
     asked_lines, asked_clean = header_lines(facts.request_headers)
     head = b"%b%b\r\n" % (status_line(facts.protocol, facts.status, facts.reason), lines)
     own = identifier(source.topic, source.partition, source.offset, "response")

@@ -21,20 +21,20 @@ from msgspec.structs import replace
 
 from gregor.config import Config
 from gregor.errors import CorruptState, ForeignState
-from gregor.stage.catalogue import ARCHIVED_BYTES, ARCHIVED_PAGES
-from gregor.stage.contract import NOTHING, Decode, Received, Work
-from gregor.stage.figures import NO_LABELS, Figures
-from gregor.state.packed import Mutation
-from gregor.transport.port import Assignment, Output, StageSpec, TopicPartition
+from gregor.runtime.loops.contract import NOTHING, Decode, Received, Work
+from gregor.runtime.metrics.metric_values import NO_LABELS, Figures
+from gregor.runtime.state.packed import Mutation
+from gregor.runtime.transport.port import Assignment, Output, StageSpec, TopicPartition
 from schemas.archive import ArchiveFile, decode_archive_file
 from schemas.codec import encode
 from schemas.control import decode_control
 from schemas.pages import decode_facts
 from workers.archiver.disk import Disk, short
 from workers.archiver.manifest import Manifest
+from workers.archiver.metrics import ARCHIVED_BYTES, ARCHIVED_PAGES
 from workers.archiver.names import parse
-from workers.archiver.shelf import Maker, Note, Shelf, decode_note
-from workers.archiver.tidy import Tidy
+from workers.archiver.tail_cleaner import TailCleaner
+from workers.archiver.warc_writer import Note, WarcInfo, WarcWriter, decode_note
 
 _log: Final = logging.getLogger("gregor.archiver")
 
@@ -54,18 +54,18 @@ class ArchiverStage:
     }
 
     def __init__(self, config: Config, folder: Path, member: str) -> None:
-        self._maker = maker_of(config, member)
+        self._warc_info = warc_info_of(config, member)
         self._disk = Disk(folder)
         self._manifest = Manifest(folder, member)
-        self._tidy = Tidy(self._disk, self._manifest, config.crawl.name, member)
-        self._shelves: dict[int, Shelf] = {}
+        self._cleaner = TailCleaner(self._disk, self._manifest, config.crawl.name, member)
+        self._writers: dict[int, WarcWriter] = {}
         self._pending = (0, 0)
         self._archived = (0, 0)
         """Pages and bytes, committed ones only, since the process began."""
 
     def note(self, where: TopicPartition) -> str:
         """What is committed beside a position."""
-        return encode(self._shelves[where.partition].note).decode()
+        return encode(self._writers[where.partition].note).decode()
 
     def assigned(self, partition: int, assignment: Assignment) -> None:
         position = assignment.positions["pages"]
@@ -74,11 +74,11 @@ class ArchiverStage:
             note = Note(position.offset)
         else:
             self._void(partition, position.offset)
-        shelf = Shelf(partition, note, self._maker)
-        if shelf.current is not None:
-            note = self._take_up(note, shelf.current)
-            shelf = Shelf(partition, note, self._maker)
-        self._shelves[partition] = shelf
+        writer = WarcWriter(partition, note, self._warc_info)
+        if writer.current is not None:
+            note = self._take_up(note, writer.current)
+            writer = WarcWriter(partition, note, self._warc_info)
+        self._writers[partition] = writer
 
     def _void(self, partition: int, position: int) -> None:
         """Files whose first page the log has not passed, although their commits were listed: a machine died, and the log's last
@@ -93,7 +93,7 @@ class ArchiverStage:
 
     def _is_of_this_crawl(self, name: str) -> bool:
         named = parse(name)
-        return named is not None and named.crawl == self._maker.crawl
+        return named is not None and named.crawl == self._warc_info.crawl
 
     def _take_up(self, note: Note, file: ArchiveFile) -> Note:
         """An own file goes on behind what is committed of it."""
@@ -117,33 +117,33 @@ class ArchiverStage:
     def revoked(self, partitions: frozenset[int]) -> None:
         """What of a file is committed may not be known just now: nothing is cut before ``archive`` tells."""
         for partition in partitions:
-            shelf = self._shelves.pop(partition, None)
-            if shelf is None:
+            writer = self._writers.pop(partition, None)
+            if writer is None:
                 continue
-            for name in {write.file.file for write in shelf.writes} | {one.file for one in (shelf.current,) if one}:
-                self._tidy.loosen(name)
+            for name in {write.file.file for write in writer.writes} | {one.file for one in (writer.current,) if one}:
+                self._cleaner.loosen(name)
 
-    def instruct(self, received: Sequence[Received]) -> None:
+    def on_broadcast(self, received: Sequence[Received]) -> None:
         for one in received:
             if isinstance(one.value, ArchiveFile):
-                shelf = self._shelves.get(one.value.partition)
-                current = shelf.current if shelf is not None else None
-                self._tidy.heard(one.value, current.file if current is not None else None)
+                writer = self._writers.get(one.value.partition)
+                current = writer.current if writer is not None else None
+                self._cleaner.heard(one.value, current.file if current is not None else None)
 
     def process(self, received: Sequence[Received], now_ms: int) -> Work:
         size = 0
         for one in received:
-            size += self._shelves[one.record.partition].add(one.record, one.value)
+            size += self._writers[one.record.partition].add(one.record, one.value)
         self._pending = (self._pending[0] + len(received), self._pending[1] + size)
         return Work(bytes=size)
 
     def tick(self, now_ms: int) -> Work:
-        closed = [shelf.close_old(now_ms) for shelf in self._shelves.values()]
+        closed = [writer.close_old(now_ms) for writer in self._writers.values()]
         # Closing writes nothing into the file, and yet has to be committed.
         return Work(bytes=1) if any(closed) else NOTHING
 
     def next_due_ms(self) -> int | None:
-        dues = [due for shelf in self._shelves.values() if (due := shelf.next_due_ms()) is not None]
+        dues = [due for writer in self._writers.values() if (due := writer.next_due_ms()) is not None]
         return min(dues, default=None)
 
     def mutations(self) -> Mapping[int, Sequence[Mutation]]:
@@ -157,7 +157,7 @@ class ArchiverStage:
         return {ARCHIVED_PAGES: {NO_LABELS: pages}, ARCHIVED_BYTES: {NO_LABELS: size}}
 
     def prepare(self) -> Sequence[Output]:
-        writes = [write for shelf in self._shelves.values() for write in shelf.writes]
+        writes = [write for writer in self._writers.values() for write in writer.writes]
         for write in writes:
             if write.at == 0:
                 self._refuse_foreign(write.file.file)
@@ -178,24 +178,24 @@ class ArchiverStage:
     def committed(self) -> None:
         self._archived = (self._archived[0] + self._pending[0], self._archived[1] + self._pending[1])
         self._pending = (0, 0)
-        files = [file for shelf in self._shelves.values() for file in shelf.committed()]
+        files = [file for writer in self._writers.values() for file in writer.committed()]
         if not self._manifest.put(files):
             _log.warning("the list of files in %s cannot be written now and will be later", self._disk.folder)
 
     def dropped(self) -> None:
         self._pending = (0, 0)
-        for shelf in self._shelves.values():
+        for writer in self._writers.values():
             # They may be written already, and whoever has the partition next may not be this member.
-            for write in shelf.writes:
-                self._tidy.loosen(write.file.file)
-            shelf.dropped()
+            for write in writer.writes:
+                self._cleaner.loosen(write.file.file)
+            writer.dropped()
 
     def close(self) -> None:
         """Of the files nothing is held between checkpoints."""
         self._manifest.close()
 
 
-def maker_of(config: Config, member: str) -> Maker:
+def warc_info_of(config: Config, member: str) -> WarcInfo:
     """What every file of this crawl says of it."""
     try:
         software = f"gregor/{version('gregor-crawl')}"
@@ -210,7 +210,7 @@ def maker_of(config: Config, member: str) -> Maker:
         "http-header-user-agent": config.user_agent_header,
         "config-version": config.config_version,
     }
-    return Maker(config.crawl.name, config.names.topic("pages"), member, config.archive, about)
+    return WarcInfo(config.crawl.name, config.names.topic("pages"), member, config.archive, about)
 
 
 def _read_note(partition: int, metadata: str) -> Note | None:

@@ -1,1 +1,1 @@
-"""From pages to links and items."""
+"""The extractor: from pages to links and items, bounded whatever a page holds. It asks no server, and gregor/rules for the scope."""

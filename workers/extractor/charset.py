@@ -1,21 +1,23 @@
 """The text of a page's bytes, and links as that page's charset writes them, both as browsers do it.
 
-Charset labels come from strangers, so they are looked up in the table of the WHATWG encoding standard and never among
-Python's codecs, where "unicode_escape" or "zip" would be found.
+Charsets are the encodings of the WHATWG Encoding Standard, by its names and by its rules, as Firefox has them (encoding_rs). Python's
+codecs know other characters, drop bytes that browsers keep, and swallow the ASCII behind a broken character; and labels come from
+strangers, who would find "unicode_escape" or "zip" among them.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
+import endec
 import msgspec
 import webencodings  # type: ignore[import-untyped]
 
 from workers.extractor.tags import ATTRIBUTE, ATTRIBUTES, BLANK
 
-_BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))
+_BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _PRESCAN_BYTES: Final = 4096
 _SAID = re.compile(rb"charset", re.IGNORECASE)
 # What the standard looks at before the page is parsed: comments, tags with their attributes, and other things in angle brackets.
@@ -27,49 +29,66 @@ _IN_CONTENT = re.compile(
     rb"""charset[%(b)b]*+=[%(b)b]*+(?:"([^"]*+)"|'([^']*+)'|([^%(b)b;"'][^%(b)b;]*+))""" % {b"b": BLANK}, re.IGNORECASE
 )
 _XML = re.compile(rb"""<\?xml[^>]*?encoding[\x00-\x20]*+=[\x00-\x20]*+(?:"([^"\x00-\x20]+)"|'([^'\x00-\x20]+)')""")
-_HEADER = re.compile(r";\s*charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
-_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
-_QUERY_ENCODED: Final = frozenset(range(0x21)) | frozenset(b"\"#<>'") | frozenset(range(0x7F, 0x100))
+_HEADER = re.compile(r";\s*+charset\s*+=\s*+[\"']?+\s*+([^\s\"';,]+)", re.IGNORECASE)
+# Bytes that end a query or that the URL standard escapes in one. Of controls, ESC is what iso-2022-jp writes; others are the URL parser's.
+_ESCAPED_IN_QUERY = re.compile(rb"[\x1b\"#<>'\x7f-\xff]")
+# iso-2022-jp has modes, and no way to write the controls that change them.
+_UNCERTAIN = re.compile(r"[^\x00-\x7f]|[\x0e\x0f\x1b]")
 
 
-class PageText(msgspec.Struct, frozen=True):
+class DecodedPage(msgspec.Struct, frozen=True):
     """A page as text."""
 
     text: str
     charset: str
-    """Name of the codec that was used."""
+    """Name of the encoding that was used, in lower case."""
     source: str
     """What decided: "bom", "header", "meta", "xml" or "fallback"."""
     utf8: bytes
     """The text once more, for parsers; most pages come like that."""
 
 
-def decode(body: bytes, content_type: str) -> PageText:
-    """Decode by byte order mark, else header, else meta element, else XML declaration, else UTF-8 if it fits, else windows-1252."""
+class NamedCharset(NamedTuple):
+    """A page before it is decoded."""
+
+    body: bytes
+    """Without its byte order mark."""
+    charset: str
+    source: str
+
+
+def named(body: bytes, content_type: str) -> NamedCharset:
+    """The charset by byte order mark, else header, else meta element, else XML declaration, else ("fallback") UTF-8."""
     for mark, name in _BOMS:
         if body.startswith(mark):
-            return _page(body[len(mark) :], name, "bom")
+            return NamedCharset(body[len(mark) :], name, "bom")
     header = _HEADER.search(content_type)
-    codec = _codec(header[1]) if header else None
-    if codec is not None:
-        return _page(body, codec, "header")
+    encoding = _encoding(header[1]) if header else None
+    if encoding is not None:
+        return NamedCharset(body, encoding, "header")
     declared = _declared(body)
-    if declared is not None:
-        return _page(body, *declared)
+    return NamedCharset(body, *declared) if declared is not None else NamedCharset(body, "utf-8", "fallback")
+
+
+def decode(body: bytes, content_type: str) -> DecodedPage:
+    """Decode by the charset that is named, else UTF-8 if it fits, else windows-1252."""
+    body, charset, source = named(body, content_type)
+    if source != "fallback":
+        return _page(body, charset, source)
     try:
-        return PageText(body.decode("utf-8"), "utf-8", "fallback", body)
+        return DecodedPage(body.decode("utf-8"), charset, source, body)
     except UnicodeDecodeError:
-        return _page(body, "cp1252", "fallback")
+        return _page(body, "windows-1252", source)
 
 
-def _page(body: bytes, codec: str, source: str) -> PageText:
-    if codec == "utf-8":
+def _page(body: bytes, encoding: str, source: str) -> DecodedPage:
+    if encoding == "utf-8":
         try:
-            return PageText(body.decode(), codec, source, body)
+            return DecodedPage(body.decode(), encoding, source, body)
         except UnicodeDecodeError:
             pass
-    text = body.decode(codec, "replace")
-    return PageText(text, codec, source, text.encode("utf-8", "replace"))
+    text = endec.decode(body, encoding, "replace", bom="ignore")
+    return DecodedPage(text, encoding, source, text.encode())
 
 
 def encode_query(href: str, charset: str) -> str:
@@ -82,35 +101,43 @@ def encode_query(href: str, charset: str) -> str:
         return href
     rest, hash_mark, fragment = href.partition("#")
     path, question_mark, query = rest.partition("?")
-    query = _NON_ASCII.sub(lambda run: _escaped(run[0], charset), query)
-    return f"{path}{question_mark}{query}{hash_mark}{fragment}"
+    return f"{path}{question_mark}{_encoded(query, charset)}{hash_mark}{fragment}"
 
 
-def _escaped(run: str, charset: str) -> str:
+def _encoded(query: str, charset: str) -> str:
+    """All of it at once, because of modes; what the charset cannot write is a character reference."""
+    if query.isascii():
+        return query
     try:
-        encoded = run.encode(charset)
-    except UnicodeEncodeError:
-        if len(run) == 1:
-            return f"%26%23{ord(run)}%3B"
-        return "".join(_escaped(character, charset) for character in run)
-    return "".join(f"%{byte:02X}" if byte in _QUERY_ENCODED else chr(byte) for byte in encoded)
+        encoded = endec.encode(query, charset)
+    except UnicodeError:
+        encoded = endec.encode(_UNCERTAIN.sub(lambda one: _written(one[0], charset), query), charset)
+    return _ESCAPED_IN_QUERY.sub(lambda byte: b"%%%02X" % ord(byte[0]), encoded).decode("ascii")
+
+
+def _written(character: str, charset: str) -> str:
+    try:
+        endec.encode(character, charset)
+    except UnicodeError:
+        return f"%26%23{0xFFFD if character.isascii() else ord(character)}%3B"
+    return character
 
 
 def _declared(body: bytes) -> tuple[str, str] | None:
-    """The codec that the page itself names, and where. Bytes in which that could be read are no UTF-16."""
+    """The encoding that the page itself names, and where. Bytes in which that could be read are no UTF-16."""
     head = body[:_PRESCAN_BYTES]
     if _SAID.search(head):
         for scanned in _SCANNED.finditer(head):
             meta, attributes, end = scanned.groups()
-            codec = _codec_of_meta(attributes) if meta and end else None
-            if codec is not None:
-                return _read_as_bytes(codec), "meta"
+            encoding = _encoding_of_meta(attributes) if meta and end else None
+            if encoding is not None:
+                return "windows-1252" if encoding == "x-user-defined" else _read_as_bytes(encoding), "meta"
     xml = _XML.match(head)
-    codec = _codec((xml[1] or xml[2]).decode("latin-1")) if xml else None
-    return (_read_as_bytes(codec), "xml") if codec is not None else None
+    encoding = _encoding((xml[1] or xml[2]).decode("latin-1")) if xml else None
+    return (_read_as_bytes(encoding), "xml") if encoding is not None else None
 
 
-def _codec_of_meta(tag: bytes) -> str | None:
+def _encoding_of_meta(tag: bytes) -> str | None:
     """Of a <meta> with these attributes, of each of which the first counts."""
     attributes: dict[bytes, bytes] = {}
     for name, *values in ATTRIBUTE.findall(tag):
@@ -119,21 +146,19 @@ def _codec_of_meta(tag: bytes) -> str | None:
     if label is None and attributes.get(b"http-equiv", b"").lower() == b"content-type":
         found = _IN_CONTENT.search(attributes.get(b"content", b""))
         label = found[1] or found[2] or found[3] if found else None
-    return _codec(label.decode("latin-1")) if label else None
+    return _encoding(label.decode("latin-1")) if label else None
 
 
-def _read_as_bytes(codec: str) -> str:
-    return "utf-8" if codec.startswith("utf-16") else codec
+def _read_as_bytes(encoding: str) -> str:
+    return "utf-8" if encoding.startswith("utf-16") else encoding
 
 
 @lru_cache(maxsize=256)
-def _codec(label: str) -> str | None:
-    """Of a label that Python has a codec for; None: there is none.
+def _encoding(label: str) -> str | None:
+    """What a label means; None: nothing.
 
-    The standard has two encodings that are no charsets. "replacement" (iso-2022-kr, hz-gb-2312, ...) makes browsers show nothing, so that
-    no script hides in what others read as text; here nothing is run, and the links of such pages are ASCII.
+    Several (iso-2022-kr, hz-gb-2312, ...) mean "replacement": of such a page browsers show nothing, so that no script hides in what others
+    read as text.
     """
     encoding = webencodings.lookup(label)
-    if encoding is None or encoding.name in ("x-user-defined", "replacement"):
-        return None
-    return str(encoding.codec_info.name)
+    return None if encoding is None else str(encoding.name)

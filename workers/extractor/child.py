@@ -13,7 +13,8 @@ from typing import BinaryIO, Literal
 import msgspec
 
 from gregor.config import Config
-from gregor.url.rules import rules_of
+from gregor.printable import log_printable
+from gregor.rules.canonical import rules_of
 from schemas.pages import decode_facts
 from workers.extractor.items import Rule, Taken, take
 from workers.extractor.plugin import Page
@@ -23,7 +24,7 @@ READY = b"ready"
 GRACE_S = 5.0
 
 
-class Task(msgspec.Struct, frozen=True, array_like=True):
+class PageTask(msgspec.Struct, frozen=True, array_like=True):
     """One page, and what is wanted of it."""
 
     want: Literal["reading", "items"]
@@ -32,16 +33,18 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
 
 
 encode = msgspec.msgpack.Encoder().encode
-_decode_task = msgspec.msgpack.Decoder(Task).decode
+_decode_task = msgspec.msgpack.Decoder(PageTask).decode
 
 
 def main() -> None:
+    log_printable()
     source = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     # What a plug-in prints or reads must not meet the frames.
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    sys.path.insert(0, os.getcwd())
+    # For the user's functions. Last: what lies there takes no other module's place.
+    sys.path.append(os.getcwd())
     setup = read_frame(source)
     if setup is None:
         return
@@ -55,7 +58,7 @@ def main() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def answer(task: Task, settings: ReadSettings, rules: list[Rule]) -> Reading | Taken:
+def answer(task: PageTask, settings: ReadSettings, rules: list[Rule]) -> Reading | Taken:
     facts = decode_facts(task.facts)
     if task.want == "reading":
         return read(facts, task.body, settings)

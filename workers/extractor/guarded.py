@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from gregor.errors import GregorError
+from gregor.runtime.unforeseen import tell_unforeseen
 
 _log: Final = logging.getLogger("gregor.extractor")
 
@@ -29,5 +30,5 @@ def guarded(url: str, work: Callable[[], T]) -> T | Raised:
     except Exception as error:
         if type(error) is Exception:
             raise
-        _log.exception("a page could not be read, the crawl goes on without its links: %s", url)
+        tell_unforeseen(_log, "a page could not be read, the crawl goes on without its links", url, error)
         return Raised(f"{type(error).__name__}: {error}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gregor.url.headers import from_header
-from workers.extractor.links import RawLink, kind_of, rel_bits
+from workers.extractor.page_links import RawLink, kind_of, rel_bits
 
 Headers = Sequence[tuple[str, str]]
 

@@ -28,7 +28,7 @@ _BY_DIRECTORY = re.compile(
 )
 
 
-class Known(dict[str, Target]):
+class DirectoryLinks(dict[str, Target]):
     """The links of one directory."""
 
     __slots__ = ("bytes",)
@@ -42,22 +42,22 @@ class Hrefs:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._directories: OrderedDict[Directory, Known] = OrderedDict()
+        self._directories: OrderedDict[Directory, DirectoryLinks] = OrderedDict()
         self._size = 0
         self._bytes = 0
 
-    def of(self, page: Url, directory: str) -> Known:
+    def of(self, page: Url, directory: str) -> DirectoryLinks:
         """What is remembered for pages of this directory; ``remember`` adds to it."""
         key = (page.scheme, page.server, directory)
         found = self._directories.get(key)
         if found is None:
-            found = self._directories[key] = Known()
+            found = self._directories[key] = DirectoryLinks()
             self._add(found, 0, OWN_BYTES + len(directory))
         else:
             self._directories.move_to_end(key)
         return found
 
-    def remember(self, known: Known, href: str, target: Target) -> None:
+    def remember(self, known: DirectoryLinks, href: str, target: Target) -> None:
         """Beside others of the same directory, if it means the same on all of its pages."""
         if len(href) > LONGEST or _BY_DIRECTORY.match(href) is None:
             return
@@ -78,7 +78,7 @@ class Hrefs:
         self._directories.clear()
         self._size = self._bytes = 0
 
-    def _add(self, known: Known, links: int, size: int) -> None:
+    def _add(self, known: DirectoryLinks, links: int, size: int) -> None:
         self._size += links
         self._bytes += size
         known.bytes += size

@@ -10,8 +10,8 @@ import msgspec
 from parsel import Selector
 
 from gregor.config.sections import ItemField, ItemRule
-from gregor.url.canonical import CanonicalRules, Refusal, join
-from workers.extractor.patterns import Matches, any_of
+from gregor.rules.patterns import Matches, any_of
+from gregor.url.canonical import CanonicalRules, UrlRefusal, join
 from workers.extractor.plugin import Function, Link, Page, load
 
 MOST_ITEMS: Final = 10_000
@@ -123,7 +123,7 @@ class Rule:
                 return text or None
             case "url":
                 joined = join(url, text, self._urls)
-                return None if isinstance(joined, Refusal) else joined.text
+                return None if isinstance(joined, UrlRefusal) else joined.text
             case "boolean":
                 lowered = text.lower()
                 return True if lowered in _TRUE else False if lowered in _FALSE else None

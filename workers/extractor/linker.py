@@ -7,27 +7,32 @@ from typing import Final
 from msgspec import Struct
 
 from gregor.config import Config
-from gregor.url.canonical import Refusal, Url
+from gregor.rules.answer import ALLOWED, UrlAnswer
+from gregor.rules.canonical import LINK_REFUSALS, rules_of
+from gregor.rules.limits import REDIRECT_LIMIT, WayLimits
+from gregor.rules.scope import LinkScope
+from gregor.url.canonical import Url, UrlRefusal
 from gregor.url.domain import registered_domain
 from gregor.url.links import Joiner, without_fragment
-from gregor.url.rules import rules_of
 from schemas.discovered import Discovered, LinkKind
 from schemas.pages import PageFacts
 from schemas.verdicts import VerdictKind
 from workers.extractor.filter.cache import UrlFilter
 from workers.extractor.filter.entries import GONE, REFUSED, Entry, Refused, Target
-from workers.extractor.hrefs import Hrefs, Known
-from workers.extractor.links import RawLink
+from workers.extractor.hrefs import DirectoryLinks, Hrefs
+from workers.extractor.page_links import RawLink
 from workers.extractor.reading import Reading
-from workers.extractor.scope import Scope
-from workers.extractor.tally import Example, Tally
-from workers.extractor.vouched import Vouched
+from workers.extractor.sitemap_owners import SitemapOwners
+from workers.extractor.tally import Example, RefusalTally
 
 PATHS_PER_RECORD: Final = 1000
 BYTES_PER_RECORD: Final = 512 * 1024
 ROBOTS_PATH: Final = "/robots.txt"
 SITEMAP_HOPS: Final = 3
 """From robots.txt to an index, to a sitemap, to its entries."""
+SITEMAP_OFF_HOST: Final = UrlAnswer(
+    "sitemap-off-host", "a sitemap of another server names it, and no robots.txt of its own names that"
+)
 
 _KINDS: Final[dict[str, LinkKind]] = {
     "redirect": "redirect",
@@ -41,6 +46,8 @@ _KINDS: Final[dict[str, LinkKind]] = {
 
 _CREDENTIALS: Final = re.compile(r"[/\\]{2}[^/?#\\]*@")
 _SPECIAL: Final = frozenset(("redirect", "requisite", "sitemap"))
+_LEAVES_SITES: Final = frozenset(("redirect", "requisite"))
+"""What is followed to other sites under every coverage: the page itself is there, or a part of it."""
 _PLAIN_FORMS: Final = frozenset(("html", "feed", "plugin"))
 """Responses without special links, unless requisites are links."""
 
@@ -63,32 +70,37 @@ class Distance(Struct, frozen=True):
     depth: int
     hops: int
     off_site: int
+    redirects: int = 0
+    """Not counted: what is beyond their limit was refused before."""
 
 
 class Linker:
     """Holds what is the same for all pages. ``scope`` may be replaced between pages, see ``rescope``."""
 
-    def __init__(self, config: Config, scope: Scope, known: UrlFilter, tally: Tally) -> None:
+    def __init__(self, config: Config, scope: LinkScope, known: UrlFilter, tally: RefusalTally) -> None:
         self.scope = scope
         self._config = config
         self._rules = rules_of(config.url)
+        self._limits = WayLimits(config)
         self._hastens = config.revisit.mode != "off"
         self._drop_nofollow = config.extract.nofollow == "drop"
         self._counts_links = "links" in config.extract.page_facts
+        self._leaves_sites = config.partitions.placement == "hash" or config.sites.coverage == "full"
+        self._by_domain = config.partitions.partition_by == "domain"
         self._known = known
         self._hrefs = Hrefs(config.filter.hrefs)
         self._tally = tally
-        self._vouched = Vouched()
+        self._vouched = SitemapOwners()
         self._page = 0
 
     def redirect_server(self, facts: PageFacts, reading: Reading) -> str:
         """The server that a redirect within its limits leads to; empty: it is none."""
-        if reading.form != "redirect" or facts.redirects >= self._config.frontier.max_redirects:
+        if reading.form != "redirect" or not self._limits.may_redirect(facts.redirects):
             return ""
         url = Joiner(reading.base, self._rules).join(reading.found[0].href)
-        return "" if isinstance(url, Refusal) else url.server
+        return "" if isinstance(url, UrlRefusal) else url.server
 
-    def rescope(self, scope: Scope) -> None:
+    def rescope(self, scope: LinkScope) -> None:
         """A change of scope: what was remembered under the old one is forgotten."""
         self.scope = scope
         self._hrefs.clear()
@@ -111,6 +123,8 @@ class Linker:
             self._refuse(facts, "dropped", "too-many-links", reading.dropped)
         if not reading.complete:
             self._refuse(facts, "failed", "incomplete", 1)
+        if reading.form == "undecodable":
+            self._refuse(facts, "failed", "undecodable", 1)
         entries = self._targets(facts, reading, found, counts)
         if more:
             entries += self._targets(
@@ -171,7 +185,7 @@ class Linker:
         facts: PageFacts,
         reading: Reading,
         joiner: Joiner,
-        known: Known,
+        known: DirectoryLinks,
         own: dict[str, Target],
         link: RawLink,
     ) -> Target:
@@ -192,44 +206,48 @@ class Linker:
         facts: PageFacts,
         reading: Reading,
         joiner: Joiner,
-        known: Known,
+        known: DirectoryLinks,
         own: dict[str, Target],
         href: str,
         link: RawLink,
     ) -> Target:
-        url = joiner.join(href)
-        if isinstance(url, Refusal):
-            target: Target = Refused(reason=f"url-{url.reason}", url=_CREDENTIALS.sub("//***@", href[:200]))
+        url = link.joined(joiner, href)
+        if isinstance(url, UrlRefusal):
+            target: Target = Refused(
+                reason=LINK_REFUSALS[url.reason].reason, url=_CREDENTIALS.sub("//***@", href[:200])
+            )
         elif link.kind in _SPECIAL:
             # Another link of the same text may be judged otherwise, so that it is not remembered.
             return self._special(facts, reading, url, link)
         else:
-            target = self._in_scope(url, self.scope.refusal(url))
+            target = self._judged(url, self.scope.judge(url))
         own[href] = target
         self._hrefs.remember(known, href, target)
         return target
 
     def _special(self, facts: PageFacts, reading: Reading, url: Url, link: RawLink) -> Target:
         """Links with rules of their own: redirects, requisites, entries of sitemaps."""
-        refusal = self.scope.refusal(url)
+        answer = self.scope.judge(url)
         if link.kind == "redirect":
             # One that leads to itself is a known URL; the frontier, which asks for it once more, has the last word.
-            if facts.redirects >= self._config.frontier.max_redirects and url.text != facts.url:
-                refusal = "redirect-limit"
+            if not self._limits.may_redirect(facts.redirects) and url.text != facts.url:
+                answer = REDIRECT_LIMIT
         elif link.kind == "requisite":
-            if refusal and self.scope.holds(facts.server):
-                refusal = self.scope.requisite_refusal(url)
+            if answer is not ALLOWED and self.scope.holds(facts.server):
+                answer = self.scope.judge_requisite(url)
         elif reading.form == "robots":
             # Redirected elsewhere, it says nothing for the server that somebody else's file lies on.
             if facts.path == ROBOTS_PATH:
                 self._vouched.add(url.text, facts.server)
+            if facts.robots_of:
+                self._vouched.add(url.text, facts.robots_of)
         elif url.server != facts.server and not self._vouched.holds(facts.url, url.server):
-            refusal = refusal or "sitemap-off-host"
-        return self._in_scope(url, refusal)
+            answer = SITEMAP_OFF_HOST if answer is ALLOWED else answer
+        return self._judged(url, answer)
 
-    def _in_scope(self, url: Url, refusal: str) -> Target:
-        if refusal:
-            return Refused(reason=refusal, url=url.text)
+    def _judged(self, url: Url, answer: UrlAnswer) -> Target:
+        if answer is not ALLOWED:
+            return Refused(reason=answer.reason, url=url.text)
         return self._known.find(url.scheme, url.server, url.path)
 
     def _records(
@@ -237,6 +255,10 @@ class Linker:
     ) -> Iterator[Discovered]:
         """What the frontier must be told, by server, scheme and kind."""
         domain = registered_domain(facts.server)
+        if not self._leaves_sites:
+            elsewhere = [entry for entry in entries if self._is_elsewhere(facts, domain, entry)]
+            entries = [entry for entry in entries if not self._is_elsewhere(facts, domain, entry)]
+            yield from self._sites_of(facts, elsewhere, counts, now_ms)
         groups: dict[tuple[str, str, str], list[Entry]] = {}
         inside, outside = _distance(facts, "a", True), _distance(facts, "a", False)
         near_inside, near_outside = self._near(facts.server, "a", inside), self._near(facts.server, "a", outside)
@@ -273,19 +295,40 @@ class Linker:
             for piece in _pieces(chosen):
                 yield _record(facts, server, scheme, kind, piece, internal, now_ms)
 
+    def _is_elsewhere(self, facts: PageFacts, domain: str, entry: Entry) -> bool:
+        """Whether it is a page of another site, and the page does not consist of it."""
+        own = entry.group.domain == domain if self._by_domain else entry.group.server == facts.server
+        return not own and entry.kind not in _LEAVES_SITES
+
+    def _sites_of(
+        self, facts: PageFacts, entries: Sequence[Entry], counts: LinkCounts, now_ms: int
+    ) -> Iterator[Discovered]:
+        """Coverage `two-level`: of pages of other sites only the sites are told, each by a record without paths."""
+        domain = registered_domain(facts.server)
+        told: set[str] = set()
+        dropped = 0
+        for entry in entries:
+            group = entry.group
+            internal = group.domain == domain
+            counts.internal += internal
+            counts.external += not internal
+            if entry.kind == "canonical":
+                counts.canonical = f"{group.scheme}://{group.server}{entry.path}"
+            self._known.forget(entry)
+            if entry.rel and self._drop_nofollow:
+                self._refuse(facts, "dropped", "rel-nofollow", entry.times)
+                continue
+            dropped += entry.times
+            site = group.domain if self._by_domain else group.server
+            if site not in told and self._near(group.server, "a", _distance(facts, "a", internal)):
+                told.add(site)
+                yield _record(facts, group.server, group.scheme, "link", (), internal, now_ms)
+        if dropped:
+            self._refuse(facts, "dropped", "two-level", dropped)
+
     def _near(self, server: str, kind: str, far: Distance) -> bool:
         """Whether the frontier will not refuse a URL for its distance, or because no links are followed."""
-        deepest, crawl, off_site = (
-            self._config.for_server(server).max_depth,
-            self._config.crawl,
-            self._config.frontier.max_off_site,
-        )
-        return (
-            (crawl.follow_links or kind in ("redirect", "requisite"))
-            and (not deepest or far.depth <= deepest)
-            and (not crawl.max_hops or far.hops <= crawl.max_hops)
-            and (not off_site or far.off_site <= off_site)
-        )
+        return self._limits.judge(server, kind, far) is ALLOWED
 
     def _refuse(self, facts: PageFacts, kind: VerdictKind, reason: str, count: int, url: str = "") -> None:
         self._tally.add(facts.server, kind, reason, count, Example(url or facts.url, facts.lease))
@@ -343,7 +386,7 @@ def _record(
         scheme="http" if scheme == "http" else "https",
         kind=kind,  # type: ignore[arg-type]
         flags=flags if any(flags) else (),
-        counts=counts if max(counts) > 1 else (),
+        counts=counts if max(counts, default=1) > 1 else (),
         lastmods_ms=lastmods if any(lastmods) else (),
         depth=far.depth,
         hops=far.hops,

@@ -15,7 +15,7 @@ from workers.extractor.headers import Headers, header
 # fmt: off
 _SKIPPED: Final = frozenset((
     "script", "style", "noscript", "nav", "header", "footer", "aside", "form", "button", "select", "svg", "iframe",
-    "object", "template", "title",
+    "object", "title",
 ))
 _BLOCKS: Final = frozenset((
     "p", "div", "section", "article", "main", "h1", "h2", "h3", "h4", "h5", "h6", "li", "ul", "ol", "dl", "dt", "dd",
@@ -83,7 +83,7 @@ class _TextReader(EventReader):
             self.data("\n")
 
     def data(self, text: str) -> None:
-        if self._skipping or self._room <= 0 or self.in_template:
+        if self._skipping or self._room <= 0:
             return
         self._room -= len(text)
         self._all.append(text)

@@ -1,11 +1,6 @@
 """What a user's own function is given and may yield.
 
-    from workers.extractor.plugin import Link, Page
-
-    def products(page: Page):
-        for box in page.selector.css("div.product"):
-            yield {"name": box.css("h2::text").get(), "price": float(box.css("b::text").get())}
-        yield Link("/products?page=2")
+Authors import both from `gregor.plugins`, which shows one.
 
 It runs in a process of its own. What it raises becomes a verdict, and past its time it is stopped.
 """

@@ -7,7 +7,6 @@ degree. The answer is then TimedOut, and a new process takes the next task.
 import os
 import select
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -17,7 +16,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from gregor.config import Config
-from workers.extractor.child import READY, Task, encode
+from gregor.runtime.child_process import child_command, child_environment
+from workers.extractor.child import READY, PageTask, encode
 
 START_TIMEOUT_S: Final = 60.0
 _PIECE: Final = 1 << 20
@@ -56,7 +56,7 @@ class Pool:
             self._starting.append(_Child(self._setup))
         return len(self._idle)
 
-    def run(self, tasks: Sequence[Task], answer: type[T]) -> list[T | TimedOut | Crashed]:
+    def run(self, tasks: Sequence[PageTask], answer: type[T]) -> list[T | TimedOut | Crashed]:
         """The answers to all tasks, in their order."""
         decode = msgspec.msgpack.Decoder(answer).decode
         answers: list[T | TimedOut | Crashed] = [TimedOut(0.0)] * len(tasks)
@@ -113,8 +113,12 @@ class _Child:
     """One process and the frame that is coming from it."""
 
     def __init__(self, setup: bytes) -> None:
-        command = [sys.executable, "-m", "workers.extractor.child"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment())
+        self._process = subprocess.Popen(
+            child_command("workers.extractor.child"),
+            env=child_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._input = self._process.stdin
@@ -174,9 +178,3 @@ class _Child:
         with suppress(BrokenPipeError):
             self._input.close()
         return self._process.wait()
-
-
-def _environment() -> dict[str, str]:
-    """This process's, with its import path, so that the child finds what the parent found."""
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    return {**os.environ, "PYTHONPATH": path}

@@ -5,13 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from gregor.config import Config
+from gregor.rules.canonical import rules_of
 from gregor.url.canonical import Url, join
 from schemas.pages import PageFacts
 from workers.extractor import links, sitemaps
 from workers.extractor.charset import decode
 from workers.extractor.headers import all_headers, header, header_links
-from workers.extractor.links import ExtractLimits, RawLink, is_html
+from workers.extractor.links import is_html
+from workers.extractor.listed import Form
 from workers.extractor.page_facts import PageText, read_text
+from workers.extractor.page_links import ExtractLimits, RawLink
 from workers.extractor.requisites import css_urls
 from workers.extractor.robots_meta import RobotsDirectives, from_headers
 from workers.extractor.sitemaps import ListLimits
@@ -33,7 +36,7 @@ class ReadSettings(msgspec.Struct, frozen=True):
     def of(cls, config: Config) -> ReadSettings:
         extract = config.extract
         return cls(
-            ExtractLimits(extract.max_links, config.robots_agent, extract.requisites),
+            ExtractLimits(extract.max_links, config.robots_agent, extract.requisites, rules_of(config.url)),
             ListLimits(extract.max_sitemap_urls, extract.max_sitemap_bytes),
             extract.sitemaps,
             extract.probe_sitemap,
@@ -47,7 +50,7 @@ class Reading(msgspec.Struct, frozen=True):
     """What a response holds for a crawl."""
 
     form: str
-    """"html", "sitemap", "feed", "css", "redirect", "robots"; empty: nothing to read."""
+    """"html", "sitemap", "feed", "css", "redirect", "robots", "undecodable"; empty: nothing to read."""
     base: str
     """What the links are joined to."""
     found: list[RawLink] = []
@@ -70,10 +73,12 @@ def read(facts: PageFacts, body: bytes, settings: ReadSettings) -> Reading:
     if not 200 <= facts.status < 300:
         return Reading("", facts.url)
     directives = from_headers(all_headers(facts.response_headers, "x-robots-tag"), settings.limits.agent)
+    if facts.undecoded:
+        return Reading("undecodable", facts.url, header_links(facts.response_headers), robots=directives)
     content_type = header(facts.response_headers, "content-type")
     form = _list_form(content_type, body, settings)
     if form is not None:
-        listed = sitemaps.read_list(body, content_type, form, settings.lists)
+        listed = sitemaps.read_list(body, content_type, form, settings.lists, facts.url, not facts.truncated)
         return Reading(form, facts.url, listed.links, listed.dropped, listed.complete, directives)
     if is_html(content_type, body):
         return _html(facts, body, content_type, directives, settings)
@@ -81,16 +86,14 @@ def read(facts: PageFacts, body: bytes, settings: ReadSettings) -> Reading:
 
 
 def _robots_file(facts: PageFacts, body: bytes, settings: ReadSettings) -> Reading:
-    named = sitemaps.robots_sitemaps(body) if settings.sitemaps and 200 <= facts.status < 300 else []
+    readable = 200 <= facts.status < 300 and not facts.undecoded
+    named = sitemaps.robots_sitemaps(body) if settings.sitemaps and readable else []
     if not named and settings.probe_sitemap and (200 <= facts.status < 300 or 400 <= facts.status < 500):
         named = ["/sitemap.xml"]
     return Reading("robots", facts.url, [RawLink(one, "sitemap") for one in named])
 
 
-def _list_form(content_type: str, body: bytes, settings: ReadSettings) -> sitemaps.Form | None:
-    # Most pages are HTML and begin as such, so that they need no second look.
-    if "html" in content_type.lower() and not body[:64].lstrip().startswith((b"<?xml", b"\xef\xbb\xbf<?xml")):
-        return None
+def _list_form(content_type: str, body: bytes, settings: ReadSettings) -> Form | None:
     form = sitemaps.form_of(content_type, body)
     return form if (form == "sitemap" and settings.sitemaps) or (form == "feed" and settings.feeds) else None
 

@@ -15,39 +15,43 @@ from pathlib import Path
 from typing import Any, Final
 
 from gregor.config import Config
-from gregor.stage.catalogue import FILTER_LINKS, FILTER_URLS, REFUSALS
-from gregor.stage.contract import Decode, Received, Work
-from gregor.stage.figures import NO_LABELS, Figures
-from gregor.state.packed import Mutation
-from gregor.transport.port import Assignment, Output, StageSpec
+from gregor.config.problems import printable
+from gregor.rules.patterns import any_of
+from gregor.rules.scope import LinkScope
+from gregor.runtime.loops.contract import Decode, Received, Work
+from gregor.runtime.metrics.metric_defs import REFUSALS
+from gregor.runtime.metrics.metric_values import NO_LABELS, Figures
+from gregor.runtime.state.packed import Mutation
+from gregor.runtime.transport.port import Assignment, Output, StageSpec
 from gregor.url.domain import registered_domain
 from gregor.url.fingerprint import Placement
 from schemas.codec import encode
 from schemas.control import SeedScope, decode_control
-from schemas.discovered import Discovered
 from schemas.items import Item
 from schemas.pages import PageFacts, decode_facts
-from workers.extractor.child import Task
+from schemas.sites import Site, decode_site
+from workers.extractor import readers
+from workers.extractor.child import PageTask
 from workers.extractor.filter.cache import UrlFilter
 from workers.extractor.filter.lists import FilterSettings
 from workers.extractor.filter.repetitions import Repetitions
-from workers.extractor.filter.store import GroupStore, Mark
+from workers.extractor.filter.store import GroupStore, StoreNote
 from workers.extractor.guarded import Raised, guarded
 from workers.extractor.items import Taken
 from workers.extractor.linker import LinkCounts, Linker
-from workers.extractor.patterns import any_of
+from workers.extractor.metrics import FILTER_LINKS, FILTER_URLS, READER_INFO
 from workers.extractor.pool import Crashed, Pool, TimedOut
 from workers.extractor.reading import Reading, ReadSettings, read
-from workers.extractor.scope import Scope
-from workers.extractor.sharing import LARGE, share
-from workers.extractor.tally import Example, Tally
+from workers.extractor.routing import decode_row, routing_of
+from workers.extractor.tally import Example, RefusalTally
+from workers.extractor.work_split import LARGE, share
 
 _log: Final = logging.getLogger("gregor.extractor")
 
 SPEC: Final = StageSpec(
     name="extractor",
     inputs=("pages",),
-    broadcast=("control",),
+    broadcast=("control", "sites"),
     outputs=("discovered", "items", "verdicts", "control", "dead-letters"),
 )
 
@@ -68,19 +72,23 @@ class ExtractorStage:
     decoders: Mapping[str, Decode] = {
         "pages": lambda record: decode_facts(record.header),
         "control": lambda record: decode_control(record.value),
+        "sites": lambda record: decode_site(record.value),
     }
 
     def __init__(self, config: Config, placement: Placement, folder: Path | None = None, warm: bool = False) -> None:
         self._config = config
         self._placement = placement
+        self._routing = routing_of(config, placement)
+        partitions = config.partitions.partitions
+        self.decoders = {**self.decoders, "sites": lambda record: decode_row(record, partitions)}
         self._warm = warm
         self._store = _open_store(config, folder, warm)
         settings = FilterSettings(
             capacity=config.filter.capacity, exchange=config.filter.exchange, store_urls=config.filter.store_urls
         )
         self.known: Final = UrlFilter(settings, self._store)
-        self.tally: Final = Tally(placement, config.config_version)
-        self._linker = Linker(config, Scope(config), self.known, self.tally)
+        self.tally: Final = RefusalTally(placement, config.config_version)
+        self._linker = Linker(config, LinkScope(config), self.known, self.tally)
         self._repetitions = Repetitions(config.filter.flush_s, config.filter.flush_urls, self._deepest)
         self._settings = ReadSettings.of(config)
         self._has_items = any_of([rule.match for rule in config.item])
@@ -103,7 +111,8 @@ class ExtractorStage:
         for partition in partitions:
             self._positions.pop(partition, None)
 
-    def instruct(self, received: Sequence[Received]) -> None:
+    def on_broadcast(self, received: Sequence[Received]) -> None:
+        self._routing.hear([one.value for one in received if type(one.value) is Site])
         scope = self._linker.scope
         for one in received:
             if isinstance(one.value, SeedScope) and not scope.holds(one.value.server):
@@ -136,7 +145,8 @@ class ExtractorStage:
         """Adds what a page gives, all of it or nothing but a change of scope, which holds already; gives the number of its links."""
         outputs += self._seed_scope(facts, reading, now_ms)
         records, counts = self._linker.link(facts, reading, taken.links, now_ms)
-        outputs += [*map(self._discovered, records), *self._items(facts, reading, taken, counts)]
+        items = list(self._items(facts, reading, taken, counts))
+        outputs += [*self._routing.outputs(records), *items]
         self._linker.settle()
         return counts.found
 
@@ -179,12 +189,14 @@ class ExtractorStage:
 
     def helpers(self) -> int:
         """Processes that could read a large page now. None is started before there has been enough for one to do."""
-        wanted = self._config.extract.processes if self._large_bytes >= WORTH_A_PROCESS else 0
+        # What the native reader takes for a page, sending it to another process takes as well.
+        worth = readers.READER == "python" and self._large_bytes >= WORTH_A_PROCESS
+        wanted = self._config.extract.processes if worth else 0
         return min(wanted, self._pool.ready(wanted)) if self._pool is not None and wanted else 0
 
     def _wants_items(self, facts: PageFacts, reading: Reading) -> bool:
         answered = facts.kind == "pages" and 200 <= facts.status < 300
-        return answered and not reading.robots.noindex and self._has_items(facts.url)
+        return answered and not facts.undecoded and not reading.robots.noindex and self._has_items(facts.url)
 
     def _stopped(self, facts: PageFacts, what: str, answer: TimedOut | Crashed | Raised) -> None:
         if isinstance(answer, TimedOut):
@@ -202,13 +214,11 @@ class ExtractorStage:
         # Also the page behind the redirect tells, in case that another process saw the redirect a moment ago.
         for server in (facts.server, self._linker.redirect_server(facts, reading)):
             if server and not self._linker.scope.holds(server):
-                _log.info("%s belongs to the scope from now on: a seed is there, or was redirected there", server)
+                told = printable(server)
+                _log.info("%s belongs to the scope from now on: a seed is there, or was redirected there", told)
                 self._linker.rescope(self._linker.scope.with_server(server))
                 record = SeedScope(server=server, seed=facts.seed, url=facts.url, since_ms=now_ms)
                 yield Output("control", 0, f"scope:{server}".encode(), encode(record))
-
-    def _discovered(self, found: Discovered) -> Output:
-        return Output("discovered", self._placement.partition(found.server), found.server.encode(), encode(found))
 
     def _items(self, facts: PageFacts, reading: Reading, taken: Taken, counts: LinkCounts) -> Iterator[Output]:
         for failure in taken.failures:
@@ -234,11 +244,11 @@ class ExtractorStage:
 
     def tick(self, now_ms: int) -> Work:
         self._now_ms = now_ms
-        return Work([self._discovered(one) for one in self._repetitions.report(now_ms)])
+        return Work(self._routing.outputs(list(self._repetitions.report(now_ms))))
 
     def drain(self, now_ms: int) -> Work:
         """The counts that the next report would have held."""
-        return Work([self._discovered(one) for one in self._repetitions.flush(now_ms)])
+        return Work(self._routing.outputs(list(self._repetitions.flush(now_ms))))
 
     def next_due_ms(self) -> int | None:
         return self._repetitions.next_due_ms()
@@ -255,6 +265,7 @@ class ExtractorStage:
         return {
             FILTER_LINKS: {(name,): count for name, count in links.items()},
             FILTER_URLS: {NO_LABELS: self.known.size},
+            READER_INFO: {(readers.READER,): 1},
             REFUSALS: self.tally.totals.copy(),
         }
 
@@ -262,6 +273,7 @@ class ExtractorStage:
         return list(self.tally.outputs(self._now_ms))
 
     def committed(self) -> None:
+        self._routing.committed()
         self._repetitions.committed()
         self._repetitions.add(self.known.committed())
         self.tally.committed()
@@ -269,6 +281,7 @@ class ExtractorStage:
         self._pending_positions = {}
 
     def dropped(self) -> None:
+        self._routing.dropped()
         self._repetitions.dropped()
         self.known.dropped()
         self.tally.dropped()
@@ -280,7 +293,7 @@ class ExtractorStage:
         splits = self.known.finish()
         if self._store is not None:
             if self._warm:
-                self._store.put_mark(Mark(self._config.config_version, self._positions, splits))
+                self._store.put_mark(StoreNote(self._config.config_version, self._positions, splits))
             self._store.close()
 
     def _deepest(self, server: str) -> int | None:
@@ -310,8 +323,8 @@ def _open_store(config: Config, folder: Path | None, warm: bool) -> GroupStore |
     return GroupStore(folder)
 
 
-def _task(want: str, one: Received) -> Task:
-    return Task("items" if want == "items" else "reading", one.record.header or b"", one.record.value or b"")
+def _task(want: str, one: Received) -> PageTask:
+    return PageTask("items" if want == "items" else "reading", one.record.header or b"", one.record.value or b"")
 
 
 def _page_facts(wanted: Sequence[str], reading: Reading, counts: LinkCounts) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from gregor.transport.port import Output
+from gregor.runtime.transport.port import Output
 from gregor.url.fingerprint import Placement
 from schemas.codec import encode
 from schemas.verdicts import Verdict, VerdictKind
@@ -21,25 +21,25 @@ class Example(Struct, frozen=True):
     detail: str = ""
 
 
-class _Line(Struct):
+class _RefusalLine(Struct):
     count: int
     example: Example
 
 
-class Tally:
+class RefusalTally:
     """The verdicts of a transaction that is not committed yet. The server of a verdict is that of the page."""
 
     def __init__(self, placement: Placement, config_version: str) -> None:
         self._placement = placement
         self._config_version = config_version
-        self._pending: dict[tuple[str, VerdictKind, str], _Line] = {}
+        self._pending: dict[tuple[str, VerdictKind, str], _RefusalLine] = {}
         self.totals: dict[tuple[str, ...], int] = {}
         """By kind and reason, committed ones only, since the process began."""
 
     def add(self, server: str, kind: VerdictKind, reason: str, count: int, example: Example) -> None:
         found = self._pending.get((server, kind, reason))
         if found is None:
-            self._pending[server, kind, reason] = _Line(count, example)
+            self._pending[server, kind, reason] = _RefusalLine(count, example)
         else:
             found.count += count
 

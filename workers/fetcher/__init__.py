@@ -1,1 +1,1 @@
-"""The fetcher: carries out fetch orders against the outside, politely and within caps, and reports every outcome."""
+"""The fetcher: carries out fetch orders politely and within caps, and reports every outcome. What is fetched next, it does not decide."""

@@ -9,6 +9,8 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
+from gregor.url.literal import MAPPED, ipv4_inside
+
 # IANA's special-purpose registries, with multicast, reserved space and the former 6to4 relays.
 SPECIAL_V4: Final = tuple(
     IPv4Network(block)
@@ -33,7 +35,6 @@ SPECIAL_V4: Final = tuple(
 GLOBAL_V6: Final = IPv6Network("2000::/3")
 # Teredo and all of the IETF's block, documentation, 6to4: the last one carries an IPv4 address that nobody would look at.
 SPECIAL_V6: Final = tuple(IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
-MAPPED: Final = IPv6Network("::ffff:0:0/96")
 NAT64: Final = IPv6Network("64:ff9b::/96")
 
 _REMEMBERED: Final = 65_536
@@ -81,12 +82,8 @@ class AddressGuard:
             if address not in MAPPED:
                 return False
             # The kernel connects to the IPv4 address itself.
-            address = _inner(address)
+            address = ipv4_inside(address)
         return any(address in block for block in self._allowed_v4)
-
-
-def _inner(address: IPv6Address) -> IPv4Address:
-    return IPv4Address(int(address) & 0xFFFFFFFF)
 
 
 def _special_v4(address: IPv4Address) -> str:
@@ -96,7 +93,7 @@ def _special_v4(address: IPv4Address) -> str:
 def _special_v6(address: IPv6Address) -> str:
     if address in MAPPED or address in NAT64:
         # Through NAT64 a gateway connects to it: exceptions for our own network do not hold there.
-        return _special_v4(_inner(address))
+        return _special_v4(ipv4_inside(address))
     if address not in GLOBAL_V6:
         return f"outside of {GLOBAL_V6}"
     return next((str(block) for block in SPECIAL_V6 if address in block), "")

@@ -5,8 +5,9 @@ from ipaddress import ip_address
 from typing import Final
 
 from gregor.config import Config
+from gregor.config.sections import OFFLINE_BACKENDS
 from gregor.errors import ConfigError
-from gregor.url.canonical import Refusal, split
+from gregor.url.canonical import UrlRefusal, split
 from workers.fetcher.addresses import AddressGuard
 
 # RFC 6761, RFC 6762, RFC 8375 and ICANN's reservation: names that no public host can have.
@@ -19,7 +20,7 @@ def require_contact(config: Config, seeds: Iterable[str] = ()) -> None:
     ``seeds`` are those of the command line; the configuration's count as well. A public host that is met in spite of this, by a name that
     turns out to be public, is refused by the fetcher's guard.
     """
-    if config.crawl.contact:
+    if config.crawl.contact or config.fetch.backend in OFFLINE_BACKENDS:
         return
     public = next((seed for seed in (*config.crawl.seeds, *seeds) if _is_public(seed)), None)
     if public is not None:
@@ -36,7 +37,7 @@ def require_contact(config: Config, seeds: Iterable[str] = ()) -> None:
 
 def _is_public(seed: str) -> bool:
     url = split(seed)
-    if isinstance(url, Refusal):
+    if isinstance(url, UrlRefusal):
         return False
     host = url.server.partition("]")[0][1:] if url.server.startswith("[") else url.server.partition(":")[0]
     try:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from workers.fetcher.port import Headers, Scheme
+from workers.fetcher.backends.backend import Headers, Scheme
 
 MOST_COOKIES: Final = 50
 LONGEST_COOKIES: Final = 4096

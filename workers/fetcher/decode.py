@@ -25,7 +25,7 @@ _ZSTD_WINDOW_LOG: Final = 23
 
 
 class DecodingFailed(ValueError):
-    """The body is not what its Content-Encoding says."""
+    """The body is not what its Content-Encoding says, or nothing that is undone here."""
 
 
 class Decoder(Protocol):

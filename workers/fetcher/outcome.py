@@ -1,6 +1,5 @@
-"""What a response means: the class of its status, its Retry-After, whether its type is wanted."""
+"""What a response means: the class of its status, its Retry-After."""
 
-from collections.abc import Sequence
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -46,17 +45,3 @@ def retry_after_ms(value: str, now_ms: int) -> int:
     except (ValueError, TypeError, IndexError, OverflowError):
         return 0
     return min(max(0, int(moment * 1000) - now_ms), LONGEST_RETRY_AFTER_MS)
-
-
-def type_wanted(content_type: str, types: Sequence[str]) -> bool:
-    """Whether a body of this type is read. A response that does not say its type is."""
-    if not types:
-        return True
-    kind = content_type.partition(";")[0].strip().lower()
-    if not kind:
-        return True
-    return (
-        kind in types
-        or f"{kind.partition('/')[0]}/*" in types
-        or any(pattern.startswith("*/*+") and kind.endswith(pattern[3:]) for pattern in types)
-    )

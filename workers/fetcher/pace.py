@@ -1,126 +1,181 @@
-"""When the next request may start: by the order's delay, and best effort by IP address.
+"""When the next request to a server may start.
+
+An order is a record that anybody may have written, and a server may have several of them here at once. So a server's orders share its
+clocks, one for each order that the frontier may have out, and the longest of their delays holds for all of them.
 
 A server must never see two requests closer together than the delay. Counting from the moment that a request was sent leaves the network's
-jitter and the server's own lateness; counting from its answer is certain, because the server had the request by then. So an order that asks
-in turn counts from the answer. One that may ask on several connections must not wait for the slowest of them: there an answer counts when
-it comes within ``CERTAIN`` of the delay, and otherwise that moment does.
+jitter and the server's own lateness; counting from its answer is certain, because the server had the request by then. So an order, which
+asks in turn, counts from the answer.
+
+A server is also asked by orders of others, when their robots.txt is redirected to it. Such a guest waits until the delay has passed since
+any request to the server, and its own orders until it has passed since the guest's; while a request is under way it has not begun to pass.
+Who has waited may still have to wait for a connection, and finds then that somebody else was faster: the delay is looked at once more
+before a request begins.
+
+What an order has read or asked stays known when its result is dropped, because its partition went away: the next one may come sooner than
+it should, and whoever ordered it has not heard of the Crawl-delay.
 """
 
 import asyncio
+import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
 
-from msgspec import Struct
+from workers.fetcher.backends.backend import Scheme
+from workers.fetcher.leaving import sleep
 
-CERTAIN: Final = 0.03
-SHORT_S: Final = 1.0
-"""A wait that nobody who leaves minds."""
-SERVERS_OF_ADDRESS: Final = 8
-"""So many servers behind one address go at their full rate; more of them share it."""
-LONGEST_COUNTED_S: Final = 60.0
-"""A longer delay counts as this one where servers share an address: one of them must not stop all others for hours."""
-LONGEST_LINE: Final = 64
-LONGEST_TURN_S: Final = 20.0
-"""So many requests, and for so long, wait for one address: each of them takes a place that another server's order could have."""
+GUESTS_IN_LINE: Final = 2
+"""Delays that a guest waits for its turn: its host's own orders must not wait for a crowd of them."""
 LONGEST_WAIT_S: Final = 600.0
 """For its own server's delay an order keeps its place no longer."""
-LATER_S: Final = 600.0
-"""Whoever is sent away from a crowded address is sent away for no longer."""
-REMEMBERED_ADDRESSES: Final = 65_536
+REMEMBERED_SERVERS: Final = 65_536
 
 
-class Pace:
-    """One order's requests, in turn or several at once."""
+class ServerClocks:
+    """What this process knows of its requests to one server. Moments are those that a delay is counted from, in monotonic seconds."""
 
-    def __init__(self, delay_s: float, begins: float, connections: int, leaving: asyncio.Event) -> None:
-        self._delay = delay_s
-        self._next = begins
-        self._in_turn = connections == 1
+    __slots__ = ("_guests", "clocks", "crawl_delays_s", "guests_under_way")
+
+    def __init__(self) -> None:
+        self.clocks: list[OrderThrottle] = []
+        self._guests = -math.inf
+        self.guests_under_way = 0
+        self.crawl_delays_s: dict[Scheme, float] = {}
+        """What the robots.txt of each of its origins asks for, as far as it was read here; 0: nothing."""
+
+    @property
+    def crawl_delay_s(self) -> float:
+        """The longest of them, which holds for the whole server."""
+        return max(self.crawl_delays_s.values(), default=0.0)
+
+    @property
+    def guests(self) -> float:
+        """The last request of another server's order."""
+        return time.monotonic() if self.guests_under_way else self._guests
+
+    @guests.setter
+    def guests(self, moment: float) -> None:
+        self._guests = max(self._guests, moment)
+
+    @property
+    def asked(self) -> float:
+        """The last request of anybody's."""
+        return max([self.guests, *(one.last for one in self.clocks)])
+
+    @property
+    def nothing_to_remember(self) -> bool:
+        return (
+            self.guests == -math.inf
+            and not self.crawl_delay_s
+            and not any(one.orders or one.delay_s for one in self.clocks)
+        )
+
+
+class OrderThrottle:
+    """One clock of a server: the requests of the orders that go by it."""
+
+    __slots__ = ("_last", "_leaving", "_not_before", "_server", "_under_way", "delay_s", "orders")
+
+    def __init__(self, server: ServerClocks, leaving: asyncio.Event) -> None:
+        self.delay_s = 0.0
+        self.orders = 0
+        """How many go by it now."""
+        self._last = -math.inf
+        self._under_way = 0
+        self._not_before = -math.inf
+        self._server = server
         self._leaving = leaving
 
     @property
+    def last(self) -> float:
+        """What the delay is counted from."""
+        return time.monotonic() if self._under_way else self._last
+
+    @property
     def left_s(self) -> float:
-        """Until a request may start; 0 or less: it may."""
-        return self._next - time.monotonic()
+        """Until a request may start; 0 or less: it may. While another one is under way: when to look again."""
+        return max(max(self.last, self._server.guests) + self.delay_s, self._not_before) - time.monotonic()
+
+    def begun_elsewhere(self, wait_s: float) -> None:
+        """Another fetcher may have asked a moment ago."""
+        self._not_before = time.monotonic() + wait_s
+
+    def lengthen(self, delay_s: float) -> None:
+        """The server has asked for a longer delay, which holds from its last answer on."""
+        self.delay_s = max(self.delay_s, delay_s)
 
     async def wait(self) -> None:
         """Until a request may start, or until none will be."""
         while (left := self.left_s) > 0 and not self._leaving.is_set():
-            await _sleep(left, self._leaving)
+            await sleep(left, self._leaving)
 
-    async def take(self) -> None:
-        """Wait until a request may start, and be the one that does."""
-        await self.wait()
-        self._next = time.monotonic() + self._delay
+    def begin(self) -> None:
+        """A request starts; ``done`` follows."""
+        self._under_way += 1
 
-    def sent(self, sent_at: float, answered_at: float) -> None:
-        """A request left at ``sent_at`` and was answered at ``answered_at`` (0: never); it is over."""
-        counted = answered_at or time.monotonic()
-        if not self._in_turn:
-            counted = min(counted, sent_at + CERTAIN * self._delay)
-        self._next = max(self._next, counted + self._delay)
+    def done(self, answered_at: float) -> None:
+        """A request is over, which was answered at ``answered_at`` (0: never)."""
+        self._under_way -= 1
+        self._last = max(self._last, answered_at or time.monotonic())
 
 
-class _Line(Struct):
-    """Those who wait for one address."""
+class GuestPace(OrderThrottle):
+    """Requests to a server for an order of another one."""
 
-    free: float = 0.0
-    """When the next request may start."""
-    after: float = 0.0
-    """When the next of those who were sent away could start, if all of them came back."""
+    __slots__ = ()
+
+    def __init__(self, server: ServerClocks, delay_s: float, leaving: asyncio.Event) -> None:
+        super().__init__(server, leaving)
+        self.delay_s = max(delay_s, server.crawl_delay_s)
+
+    @property
+    def left_s(self) -> float:
+        return self._server.asked + self.delay_s - time.monotonic()
+
+    def begin(self) -> None:
+        self._server.guests_under_way += 1
+
+    def done(self, answered_at: float) -> None:
+        self._server.guests_under_way -= 1
+        self._server.guests = answered_at or time.monotonic()
 
 
-class AddressPace:
-    """Starts of requests by address, over all orders of the process.
+class Paces:
+    """The clocks of all servers, those that were asked last, as many as fit."""
 
-    A line that grew with the number of servers would hold every order beyond its deadline and get nowhere. So it is short: whoever does
-    not fit in takes nothing, and is told when to come again, one after another at the address's pace.
-    """
-
-    def __init__(self, leaving: asyncio.Event, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, orders_of_server: int, leaving: asyncio.Event) -> None:
+        self._most = orders_of_server
         self._leaving = leaving
-        self._clock = clock
-        self._lines: OrderedDict[str, _Line] = OrderedDict()
+        self._servers: OrderedDict[str, ServerClocks] = OrderedDict()
 
-    async def turn(self, address: str, delay_s: float, left_s: float) -> float:
-        """Wait for the address, and be the next one: 0. Otherwise the turn is too far away, or further than ``left_s``, and not taken: the
-        seconds after which to ask again. Best effort, because a name's address is known only after its first request."""
-        if not address or not delay_s:
-            return 0.0
-        step = min(delay_s, LONGEST_COUNTED_S) / SERVERS_OF_ADDRESS
-        reach = min(LONGEST_TURN_S, LONGEST_LINE * step)
-        now = self._clock()
-        line = self._line(address)
-        wait = max(0.0, line.free - now)
-        if wait > min(reach, left_s):
-            # Back in time to find the line half full: an address that waits for those who come back late would lose turns.
-            again = max(line.after, line.free) - now - reach / 2
-            if again < LATER_S:
-                line.after = max(line.after, line.free) + step
-            return min(max(again, step), LATER_S)
-        line.free = now + wait + step
-        if wait:
-            await _sleep(wait, self._leaving)
-        return 0.0
+    def of(self, server: str) -> ServerClocks:
+        found = self._servers.setdefault(server, ServerClocks())
+        self._servers.move_to_end(server)
+        if len(self._servers) > REMEMBERED_SERVERS:
+            self._servers.popitem(last=False)
+        return found
 
-    def _line(self, address: str) -> _Line:
-        line = self._lines.get(address)
-        if line is None:
-            line = self._lines[address] = _Line()
-            if len(self._lines) > REMEMBERED_ADDRESSES:
-                self._lines.popitem(last=False)
-        else:
-            self._lines.move_to_end(address)
-        return line
+    def enter(self, server: str, delay_s: float) -> OrderThrottle:
+        """The clock of a new order; ``leave`` follows."""
+        found = self.of(server)
+        clocks = found.clocks
+        delay_s = max([delay_s, *(one.delay_s for one in clocks if one.orders)])
+        if len(clocks) < self._most and all(one.orders for one in clocks):
+            clocks.append(OrderThrottle(found, self._leaving))
+        pace = min(clocks, key=lambda one: (one.orders, one.last))
+        pace.orders += 1
+        for one in clocks:
+            if one.orders:
+                one.delay_s = delay_s
+        return pace
 
+    def leave(self, server: str, pace: OrderThrottle) -> None:
+        pace.orders -= 1
+        found = self._servers.get(server)
+        if found is not None and found.nothing_to_remember:
+            del self._servers[server]
 
-async def _sleep(seconds: float, leaving: asyncio.Event) -> None:
-    """For so long, or until no request will be made any more."""
-    if seconds < SHORT_S:
-        await asyncio.sleep(seconds)
-    else:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(leaving.wait(), seconds)
+    def as_guest(self, server: str, delay_s: float) -> GuestPace:
+        """For an order of another server."""
+        return GuestPace(self.of(server), delay_s, self._leaving)

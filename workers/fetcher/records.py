@@ -7,16 +7,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 from xxhash import xxh3_128_hexdigest
 
-from gregor.stage.contract import Ticket
-from gregor.transport.port import Output
+from gregor.runtime.loops.contract import Ticket
+from gregor.runtime.transport.port import Output
 from gregor.url.fingerprint import Placement
 from schemas.codec import LARGEST_RECORD, encode
 from schemas.fetched import Fetched, FetchResult, Outcome, RobotsRules, Timings
 from schemas.pages import PageFacts
 from schemas.schedule import FetchOrder, OrderUrl
+from workers.fetcher.backends.backend import Exchange, Scheme
 from workers.fetcher.cookies import cookies_of
 from workers.fetcher.outcome import retry_after_ms
-from workers.fetcher.port import Exchange, Scheme
 
 LONGEST_LOCATION: Final = 2048
 LONGEST_VALIDATOR: Final = 512
@@ -27,7 +27,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
-class Origin(Struct, frozen=True):
+class OrderOrigin(Struct, frozen=True):
     """Who carried out which order when."""
 
     order: FetchOrder
@@ -87,7 +87,7 @@ def unrequested(url: OrderUrl, outcome: Outcome, detail: str, again_ms: int = 0)
 
 
 def page_of(
-    origin: Origin,
+    origin: OrderOrigin,
     url: OrderUrl,
     exchange: Exchange,
     digest: str,
@@ -104,6 +104,7 @@ def page_of(
         lease=order.lease,
         status=exchange.status,
         kind=order.kind,
+        robots_of=order.server if at is not None and at != (url.scheme, order.server, url.path) else "",
         fetched_ms=exchange.started_ms,
         address=exchange.address,
         protocol=exchange.protocol,
@@ -112,6 +113,7 @@ def page_of(
         reason=exchange.reason,
         wire_bytes=exchange.wire_bytes,
         body_bytes=len(exchange.body),
+        undecoded=exchange.undecoded,
         truncated=exchange.truncated,
         digest=digest,
         previous_digest=url.digest,
@@ -128,7 +130,7 @@ def page_of(
 
 
 def fetched_of(
-    origin: Origin,
+    origin: OrderOrigin,
     results: tuple[FetchResult, ...],
     placement: Placement,
     finished_ms: int,
@@ -154,7 +156,8 @@ def fetched_of(
     value = encode(record)
     if len(value) > LARGEST_RECORD:
         value = encode(replace(record, results=tuple([_shortened(one) for one in results])))
-    return Output("fetched", placement.partition(order.server), order.server.encode(), value)
+    partition = order.partition if order.partition >= 0 else placement.partition(order.server)
+    return Output("fetched", partition, order.server.encode(), value)
 
 
 def _shortened(result: FetchResult) -> FetchResult:
@@ -163,7 +166,7 @@ def _shortened(result: FetchResult) -> FetchResult:
 
 
 def digest_of(exchange: Exchange) -> str:
-    """Of the decoded body; empty when there was none to read."""
+    """Of the body as it is kept; empty when there was none to read."""
     if not exchange.body and exchange.outcome not in ("ok", "client-error", "server-error"):
         return ""
     return xxh3_128_hexdigest(exchange.body)

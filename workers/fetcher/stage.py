@@ -12,27 +12,32 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, Final
 
 import uvloop
 
 from gregor.config import Config
-from gregor.stage.catalogue import ORDERS_IN_FLIGHT
-from gregor.stage.contract import Decode, Finished, Received, Ticket
-from gregor.stage.figures import NO_LABELS, Figures
-from gregor.transport.port import Output, StageSpec
+from gregor.rules.canonical import rules_of
+from gregor.runtime.loops.contract import Decode, Finished, Received, Ticket
+from gregor.runtime.metrics.metric_values import NO_LABELS, Figures
+from gregor.runtime.transport.port import Output, Record, StageSpec
+from gregor.runtime.unforeseen import tell_unforeseen
 from gregor.url.fingerprint import Placement
+from schemas.codec import Undecodable
 from schemas.control import Pause, decode_control
 from schemas.schedule import FetchOrder, decode_order
 from workers.fetcher.addresses import AddressGuard
-from workers.fetcher.files import allow_open_files
-from workers.fetcher.garbage import collect_less_often
-from workers.fetcher.http import AiohttpFetch
+from workers.fetcher.backends.backend import BackendOptions, FetchBackend
+from workers.fetcher.backends.registry import backend_named
+from workers.fetcher.context import FetchContext, Running
+from workers.fetcher.fd_limit import allow_open_files
+from workers.fetcher.gc_tuning import collect_less_often
+from workers.fetcher.metrics import ORDERS_IN_FLIGHT
 from workers.fetcher.order import OrderRun, failed
-from workers.fetcher.port import FetchPort
 from workers.fetcher.robots import robots_order
-from workers.fetcher.surroundings import Running, Surroundings
+from workers.fetcher.unheard import pass_over_late_failures
 
 _log: Final = logging.getLogger("gregor.fetcher")
 
@@ -54,16 +59,12 @@ class FetcherStage:
         placement: Placement,
         worker_id: str = "",
         *,
-        port: Callable[[], FetchPort] | None = None,
+        port: Callable[[], FetchBackend] | None = None,
     ) -> None:
         self._config = config
         self._placement = placement
         self._worker = worker_id
-        self._make_port = port or (
-            lambda: AiohttpFetch(
-                AddressGuard(config.fetch.allow_addresses, public=bool(config.crawl.contact)), config.fetch.connections
-            )
-        )
+        self._make_port = port or partial(backend_named(config.fetch.backend), _options(config))
         allow_open_files(config.fetch.connections)
         self._most = config.fetch.connections * ORDERS_OF_CONNECTION
         self._wanted: dict[Ticket, Running] = {}
@@ -77,7 +78,7 @@ class FetcherStage:
         self._broken: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._around: Surroundings | None = None
+        self._ctx: FetchContext | None = None
         self._ending: asyncio.Event | None = None
         self._tasks: dict[Running, asyncio.Task[None]] = {}
 
@@ -87,9 +88,16 @@ class FetcherStage:
 
     @property
     def decoders(self) -> Mapping[str, Decode]:
-        return {"schedule": lambda record: decode_order(record.value), "control": _control}
+        return {"schedule": self._order, "control": _control}
 
-    def instruct(self, received: Sequence[Received]) -> None:
+    def _order(self, record: Record) -> FetchOrder:
+        order = decode_order(record.value)
+        if order.partition >= self._config.partitions.partitions:
+            # Its results could be written nowhere.
+            raise Undecodable(f"expected a partition of {self._config.partitions.partitions}, found {order.partition}")
+        return order
+
+    def on_broadcast(self, received: Sequence[Received]) -> None:
         for one in received:
             if isinstance(one.value, Pause):
                 self._paused[one.value.server] = one.value.paused
@@ -103,7 +111,7 @@ class FetcherStage:
     def room(self) -> int:
         if self._leaving:
             return 0
-        if self._around is not None and self._around.memory.full:
+        if self._ctx is not None and self._ctx.memory.full:
             return 0
         return max(0, self._most - len(self._wanted))
 
@@ -129,25 +137,25 @@ class FetcherStage:
         found = []
         while self._done:
             running, outputs = self._done.popleft()
-            assert self._around is not None
-            self._around.memory.release(running.held_bytes)
+            assert self._ctx is not None
+            self._ctx.memory.release(running.held_bytes)
             if self._wanted.get(running.ticket) is running:
                 del self._wanted[running.ticket]
                 found.append(Finished(running.ticket, outputs))
         # The stage loop calls this after every poll, with what the poll brought already done: only now is it known to be alive.
-        if self._around is not None:
-            self._around.gate.heard()
+        if self._ctx is not None:
+            self._ctx.gate.heard()
         return found
 
     def figures(self) -> Figures:
-        asked = self._around.tally.figures() if self._around is not None else {}
+        asked = self._ctx.tally.figures() if self._ctx is not None else {}
         return {**asked, ORDERS_IN_FLIGHT: {NO_LABELS: self.in_flight}}
 
     def leave(self) -> None:
         """URLs that were not asked for yet are given back, so that another fetcher asks for them, and for no other again."""
         self._leaving = True
-        if self._around is not None and self._loop is not None and self._broken is None:
-            self._loop.call_soon_threadsafe(self._around.leaving.set)
+        if self._ctx is not None and self._loop is not None and self._broken is None:
+            self._loop.call_soon_threadsafe(self._ctx.leaving.set)
 
     def close(self) -> None:
         if self._thread is None or self._loop is None:
@@ -158,11 +166,9 @@ class FetcherStage:
         self._thread = None
 
     def _show_pauses(self) -> None:
-        if self._around is not None:
-            self._around.crawl_paused = self._paused.get("", False)
-            self._around.paused_servers = frozenset(
-                server for server, paused in self._paused.items() if paused and server
-            )
+        if self._ctx is not None:
+            self._ctx.crawl_paused = self._paused.get("", False)
+            self._ctx.paused_servers = frozenset(server for server, paused in self._paused.items() if paused and server)
 
     def _wake(self) -> None:
         if self._thread is None:
@@ -173,7 +179,7 @@ class FetcherStage:
 
     def _open(self) -> None:
         collect_less_often()
-        self._thread = threading.Thread(target=self._fetch, name="fetching", daemon=True)
+        self._thread = threading.Thread(target=self._fetch, name=SPEC.name, daemon=True)
         self._thread.start()
         self._ready.wait()
         if self._broken is not None:
@@ -193,10 +199,11 @@ class FetcherStage:
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(pass_over_late_failures)
         self._ending = asyncio.Event()
         port = self._make_port()
         await port.open()
-        self._around = Surroundings(self._config, self._placement, self._worker, port)
+        self._ctx = FetchContext(self._config, self._placement, self._worker, port)
         self._ready.set()
         try:
             await self._ending.wait()
@@ -233,17 +240,24 @@ class FetcherStage:
         self._tasks.pop(running, None)
 
     async def _run(self, running: Running) -> None:
-        assert self._around is not None
+        assert self._ctx is not None
         try:
-            run = OrderRun(running, self._around)
-            outputs = await (robots_order(run) if running.order.kind == "robots" else run.pages())
+            with closing(OrderRun(running, self._ctx)) as run:
+                outputs = await (robots_order(run) if running.order.kind == "robots" else run.pages())
         except Exception as error:
-            _log.exception("an order failed inside of gregor", extra={"server": running.order.server})
-            outputs = failed(running, self._around, error)
+            tell_unforeseen(_log, "an order failed inside of gregor", running.order.server, error)
+            outputs = failed(running, self._ctx, error)
         except asyncio.CancelledError:
-            self._around.memory.forget(running)
+            self._ctx.memory.forget(running)
             raise
         self._done.append((running, outputs))
+
+
+def _options(config: Config) -> BackendOptions:
+    guard = AddressGuard(config.fetch.allow_addresses, public=bool(config.crawl.contact))
+    return BackendOptions(
+        guard=guard, connections=config.fetch.connections, emulate=config.emulate, rules=rules_of(config.url)
+    )
 
 
 def _control(record: Any) -> Any:

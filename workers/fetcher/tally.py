@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
-from gregor.stage.catalogue import FETCH_BYTES, FETCH_RESULTS, FETCH_SECONDS, FETCH_SLOW_DOWN
-from gregor.stage.figures import NO_LABELS, Figures, Labels, Spread
+from gregor.runtime.metrics.metric_values import NO_LABELS, Figures, Labels, Spread
 from schemas.fetched import FetchResult
+from workers.fetcher.metrics import FETCH_BYTES, FETCH_RESULTS, FETCH_SECONDS, FETCH_SLOW_DOWN
 
 _SLOW_DOWN: Final = frozenset((429, 503))
 
 
-class Tally:
+class RequestTally:
     """Since the process began. The fetching thread adds, the loop's thread reads."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from gregor.url.fingerprint import fingerprint
 from schemas.discovered import Discovered
 from schemas.fetched import Fetched, FetchResult
 from schemas.schedule import FetchOrder
-from streams.frontier.retries import wait_ms
+from streams.frontier.settle.retries import wait_ms
 
 Key = tuple[str, str, str]
 """Server, scheme, path."""
@@ -62,7 +62,7 @@ class ModelServer:
         self.delay: dict[str, int] = {}
 
 
-class Books:
+class ModelState:
     """Everything that a checkpoint keeps."""
 
     def __init__(self) -> None:
@@ -81,40 +81,40 @@ class Model:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.books = Books()
-        self._kept = Books()
+        self.state = ModelState()
+        self._kept = ModelState()
 
     def commit(self) -> None:
-        for url in self.books.urls.values():
+        for url in self.state.urls.values():
             url.put = False
-        self._kept = deepcopy(self.books)
+        self._kept = deepcopy(self.state)
 
     def abort(self) -> None:
-        self.books = deepcopy(self._kept)
+        self.state = deepcopy(self._kept)
 
     def count(self, name: str, by: int = 1) -> None:
-        self.books.counts[name] = self.books.counts.get(name, 0) + by
+        self.state.counts[name] = self.state.counts.get(name, 0) + by
 
     def clock(self, now: int) -> int:
         """Goes on with the clock, also while it is ahead of it."""
-        books = self.books
-        passed = min(max(0, now - books.told), HOUR_MS) if books.told else 0
-        books.now, books.told = max(now, books.now + passed), now
-        return books.now
+        state = self.state
+        passed = min(max(0, now - state.told), HOUR_MS) if state.told else 0
+        state.now, state.told = max(now, state.now + passed), now
+        return state.now
 
     def queued(self, server: str) -> list[ModelUrl]:
-        found = [url for url in self.books.urls.values() if url.key[0] == server and url.life == "queued"]
+        found = [url for url in self.state.urls.values() if url.key[0] == server and url.life == "queued"]
         return sorted(found, key=lambda url: url.place)
 
     def tally(self) -> dict[str, int]:
         """Counters that follow from where the URLs are, and those that were counted."""
-        lives = [url.life for url in self.books.urls.values()]
+        lives = [url.life for url in self.state.urls.values()]
         now = {life: lives.count(life) for life in ("queued", "leased", "retrying", "revisiting")}
-        return {**now, **self.books.counts}
+        return {**now, **self.state.counts}
 
     def discover(self, found: Discovered, now: int) -> None:
         now = self.clock(now)
-        server = self.books.servers.setdefault(found.server, ModelServer())
+        server = self.state.servers.setdefault(found.server, ModelServer())
         self.count("discovered", len(found.paths))
         settings = self.config.for_server(found.server)
         if settings.max_depth and found.depth > settings.max_depth:
@@ -122,40 +122,40 @@ class Model:
             return
         for path in found.paths:
             key = (found.server, found.scheme, path)
-            if key in self.books.urls or key in self.books.turned_away:
+            if key in self.state.urls or key in self.state.turned_away:
                 self.count("duplicates")
             elif settings.budget and server.admitted >= settings.budget:
                 self.count("refused_budget")
-                self.books.turned_away.add(key)
+                self.state.turned_away.add(key)
             else:
                 if not self.queued(found.server):
                     server.since = now
                 server.next = server.next or now
-                self.books.urls[key] = ModelUrl(found, path)
+                self.state.urls[key] = ModelUrl(found, path)
                 server.admitted += 1
                 self.count("admitted")
 
     def rank(self, name: str) -> int:
-        server = self.books.servers[name]
+        server = self.state.servers[name]
         head = int.from_bytes(self.queued(name)[0].place[:3], "big")
         return max(server.since, server.next) + (head * int(self.config.frontier.ageing_s * 1000) >> 8)
 
     def ready(self, now: int) -> set[str]:
         return {
             name
-            for name, server in self.books.servers.items()
+            for name, server in self.state.servers.items()
             if server.next <= now and not server.leases and self.queued(name)
         }
 
     def before_release(self, now: int) -> None:
         """What happens to leases and waiting URLs before orders go out."""
-        for lease, (order, returns) in sorted(self.books.leases.items(), key=lambda one: one[1][1]):
+        for lease, (order, returns) in sorted(self.state.leases.items(), key=lambda one: one[1][1]):
             if returns <= now:
                 self._end(lease)
-                server = self.books.servers[order.server]
+                server = self.state.servers[order.server]
                 server.next = max(server.next, now + order.delay_ms)
                 self._requeue([url for url in self._urls(order) if url.life == "leased"], order.server, now)
-        waiting = [url for url in self.books.urls.values() if url.life in ("retrying", "revisiting")]
+        waiting = [url for url in self.state.urls.values() if url.life in ("retrying", "revisiting")]
         # What began to wait since the last checkpoint is seen after it, and so is what is due later than that.
         hidden = min((url.due for url in waiting if url.put), default=now + 1)
         for url in waiting:
@@ -167,30 +167,30 @@ class Model:
     def _requeue(self, urls: list[ModelUrl], name: str, now: int) -> None:
         for url in urls:
             if not self.queued(name):
-                self.books.servers[name].since = now
+                self.state.servers[name].since = now
             url.life = "queued"
 
     def _end(self, lease: str) -> FetchOrder:
-        order, _ = self.books.leases.pop(lease)
-        self.books.servers[order.server].leases.discard(lease)
+        order, _ = self.state.leases.pop(lease)
+        self.state.servers[order.server].leases.discard(lease)
         return order
 
     def _urls(self, order: FetchOrder) -> list[ModelUrl]:
-        return [self.books.urls[order.server, url.scheme, url.path] for url in order.urls if order.kind == "pages"]
+        return [self.state.urls[order.server, url.scheme, url.path] for url in order.urls if order.kind == "pages"]
 
-    def release(self, orders: list[FetchOrder], now: int) -> None:
+    def dispatch(self, orders: list[FetchOrder], now: int) -> None:
         """Judge what went out, and let it happen."""
         now = self.clock(now)
         self.before_release(now)
         rest = list(orders)
         while True:
-            room = self.config.fetch.orders_in_flight - len(self.books.leases)
+            room = self.config.fetch.orders_in_flight - len(self.state.leases)
             ready = self.ready(now)
             if not ready or room <= 0:
                 break
             least = min(self.rank(name) for name in ready)
             first = {name for name in ready if self.rank(name) == least}
-            drained = next((name for name in sorted(first) if self.books.servers[name].dead_until > now), None)
+            drained = next((name for name in sorted(first) if self.state.servers[name].dead_until > now), None)
             if drained is not None:
                 for url in self.queued(drained):
                     url.life = "failed"
@@ -203,7 +203,7 @@ class Model:
 
     def _visit(self, name: str, rest: list[FetchOrder], now: int) -> None:
         """One server's turn."""
-        server = self.books.servers[name]
+        server = self.state.servers[name]
         delay = self.delay(name)
         most = (
             self.config.fetch.urls_per_order
@@ -251,15 +251,15 @@ class Model:
     def _out(self, order: FetchOrder) -> None:
         longest = int(self.config.fetch.total_timeout_s * 1000)
         tolerance = int(self.config.frontier.clock_tolerance_s * 1000)
-        deadline = order.deadline_ms + self.books.now - self.books.told
-        assert order.created_ms == self.books.now
+        deadline = order.deadline_ms + self.state.now - self.state.told
+        assert order.created_ms == self.state.now
         assert deadline >= order.created_ms + len(order.urls) * (order.delay_ms + longest)
-        self.books.leases[order.lease] = (order, deadline + longest + tolerance)
-        self.books.servers[order.server].leases.add(order.lease)
+        self.state.leases[order.lease] = (order, deadline + longest + tolerance)
+        self.state.servers[order.server].leases.add(order.lease)
 
     def delay(self, name: str) -> int:
         settings = self.config.for_server(name)
-        asked = max(self.books.servers[name].delay.values(), default=0) if settings.obey_robots else 0
+        asked = max(self.state.servers[name].delay.values(), default=0) if settings.obey_robots else 0
         return max(int(settings.delay_s * 1000), asked)
 
     def refusal(self, server: ModelServer, url: ModelUrl) -> str:
@@ -270,11 +270,11 @@ class Model:
 
     def confirm(self, fetched: Fetched, now: int) -> None:
         now = self.clock(now)
-        if fetched.lease not in self.books.leases:
+        if fetched.lease not in self.state.leases:
             self.count("results_ignored")
             return
         order = self._end(fetched.lease)
-        server = self.books.servers[order.server]
+        server = self.state.servers[order.server]
         results: dict[tuple[str, str], FetchResult] = {(one.scheme, one.path): one for one in fetched.results}
         if order.kind == "robots":
             for asked in order.urls:
@@ -295,10 +295,11 @@ class Model:
         limited = any(one.outcome == "rate-limited" for one in fetched.results)
         unreached = any(one.outcome in ("dns", "connect", "tls", "timeout", "disconnected") for one in fetched.results)
         if limited or (unreached and not answered):
-            server.failures += 1
-            wait = wait_ms(self.config.retry, server.failures, order.server.encode())
-            asked = max((one.retry_after_ms for one in fetched.results), default=0)
-            server.next = max(server.next, now + max(wait, asked))
+            others = any(one.status and one.outcome != "rate-limited" for one in fetched.results)
+            server.failures = 1 if others else server.failures + 1
+            asked = max((one.retry_after_ms for one in fetched.results if one.outcome == "rate-limited"), default=0)
+            wait = wait_ms(self.config.retry, server.failures, order.server.encode(), asked)
+            server.next = max(server.next, now + wait)
             if not answered and order.kind == "pages" and server.failures >= self.config.retry.server_attempts:
                 server.dead_until = now + int(self.config.retry.dead_hours * HOUR_MS)
                 server.next, server.failures = now, 0
@@ -319,11 +320,12 @@ class Model:
                 server.expires[scheme] = now + HOUR_MS
                 return
             attempts = server.attempts[scheme] = server.attempts.get(scheme, 0) + 1
-            if attempts > self.config.retry.attempts:
+            asked = result.retry_after_ms if result.outcome == "rate-limited" else 0
+            if attempts > self.config.retry.attempts * (3 if asked else 1):
                 server.verdict[scheme], server.attempts[scheme] = "unreachable", 0
                 server.expires[scheme] = now + int(self.config.robots.cache_hours * HOUR_MS)
             else:
-                server.next = max(server.next, now + wait_ms(self.config.retry, attempts, name.encode()))
+                server.next = max(server.next, now + wait_ms(self.config.retry, attempts, name.encode(), asked))
 
     def _settle(self, url: ModelUrl, result: FetchResult | None, now: int) -> None:
         most = self.config.retry.attempts
@@ -333,9 +335,9 @@ class Model:
             if url.attempts < (most * 3 if result.outcome == "rate-limited" else most):
                 url.attempts += 1
                 if result.outcome == "rate-limited" and url.attempts > 1:
-                    after = max(now, self.books.servers[url.key[0]].next)
+                    after = max(now, self.state.servers[url.key[0]].next)
                     url.life, url.put = "retrying", True
-                    url.due = after + wait_ms(self.config.retry, url.attempts, url.place)
+                    url.due = after + wait_ms(self.config.retry, url.attempts, url.place, result.retry_after_ms)
                 else:
                     self._requeue([url], url.key[0], now)
             else:

@@ -7,26 +7,35 @@ from pathlib import Path
 from typing import Any
 
 from gregor.config import Config
-from gregor.config.frontier import Frontier, Retry, Revisit, Traps
-from gregor.config.sections import Crawl, Fetch, Partitions, Robots, ServerRule, State, Url
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.state.packed import Mutation
-from gregor.state.replay import Identity, Replica
-from gregor.state.store import StateReader, Store
+from gregor.config.frontier import FrontierSection, RetrySection, RevisitSection, TrapsSection
+from gregor.config.sections import (
+    CrawlSection,
+    FetchSection,
+    PartitionsSection,
+    RobotsSection,
+    ServerRule,
+    StateSection,
+    UrlSection,
+)
+from gregor.config.sites import SitesSection
+from gregor.runtime.state.changelog import Replica, StoreIdentity
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.state.packed import Mutation
+from gregor.runtime.state.store import StateReader, Store
 from schemas.changelog import Checkpoint
 from schemas.codec import LARGEST_RECORD
 from schemas.discovered import Discovered
 from schemas.fetched import Fetched, FetchResult, Outcome, RobotsRules
 from schemas.schedule import FetchOrder
-from streams.frontier.deltas import STATE
-from streams.frontier.families import FAMILIES
 from streams.frontier.partition import PartitionFrontier
+from streams.frontier.storage.deltas import STATE
+from streams.frontier.storage.families import FAMILIES
 
 IN_MEMORY = Path("/dev/shm")
 SMALL = StoreOptions(
     block_cache_bytes=1024 * 1024, write_buffer_bytes=4 * 1024 * 1024, memtable_bytes=1024 * 1024, background_jobs=1
 )
-IDENTITY = Identity(cluster="cluster", topic="topic", crawl="crawl", partition=0)
+IDENTITY = StoreIdentity(cluster="cluster", topic="topic", crawl="crawl", partition=0)
 T0 = 1_700_000_000_000
 """When every test begins."""
 
@@ -44,21 +53,23 @@ def configure(**sections: dict[str, Any]) -> Config:
         "partitions": {},
         "url": {},
         "state": {},
+        "sites": {},
     }
     rules = tuple(ServerRule(**rule) for rule in sections.pop("server", {}).get("rules", ()))
     for name, keys in sections.items():
         given[name] = {**given[name], **keys}
     return Config(
-        crawl=Crawl(**given["crawl"]),
-        fetch=Fetch(**given["fetch"]),
-        robots=Robots(**given["robots"]),
-        frontier=Frontier(**given["frontier"]),
-        retry=Retry(**given["retry"]),
-        revisit=Revisit(**given["revisit"]),
-        traps=Traps(**given["traps"]),
-        partitions=Partitions(**given["partitions"]),
-        url=Url(**given["url"]),
-        state=State(**given["state"]),
+        crawl=CrawlSection(**given["crawl"]),
+        fetch=FetchSection(**given["fetch"]),
+        robots=RobotsSection(**given["robots"]),
+        frontier=FrontierSection(**given["frontier"]),
+        retry=RetrySection(**given["retry"]),
+        revisit=RevisitSection(**given["revisit"]),
+        traps=TrapsSection(**given["traps"]),
+        partitions=PartitionsSection(**given["partitions"]),
+        url=UrlSection(**given["url"]),
+        state=StateSection(**given["state"]),
+        sites=SitesSection(**given["sites"]),
         server=rules,
     )
 
@@ -70,8 +81,9 @@ def contents(reader: StateReader) -> dict[str, dict[bytes, bytes]]:
 class Rig:
     """Use as a context; ``frontier`` is the partition."""
 
-    def __init__(self, config: Config | None = None) -> None:
+    def __init__(self, config: Config | None = None, partition: int = 0) -> None:
         self.config = config or configure()
+        self.partition = partition
         self._memory = SharedMemory(SMALL)
         self._folder = Path(tempfile.mkdtemp(prefix="gregor-frontier-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None))
         self._stores = 0
@@ -98,7 +110,7 @@ class Rig:
     def _begin(self) -> None:
         last = self.replica.checkpoint
         self.frontier = PartitionFrontier(
-            0, self.replica.reader, self.config, dict(last.counters) if last else {}, self.paused
+            self.partition, self.replica.reader, self.config, dict(last.counters) if last else {}, self.paused
         )
 
     @property

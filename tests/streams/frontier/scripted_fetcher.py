@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from gregor.config import load
-from gregor.pipeline.extracting import placement_of
-from gregor.pipeline.worker import kafka_transport
-from gregor.stage.contract import Decode, Finished, Received, Ticket
-from gregor.stage.loop import now_ms
-from gregor.stage.orders import OrderLoop
-from gregor.transport.port import Output, StageSpec
+from gregor.run.placement import placement_of
+from gregor.run.worker import kafka_transport
+from gregor.runtime.loops.contract import Decode, Finished, Received, Ticket
+from gregor.runtime.loops.loop import now_ms
+from gregor.runtime.loops.orders import OrderLoop
+from gregor.runtime.transport.port import Output, StageSpec
 from gregor.url.fingerprint import Placement
 from schemas.codec import encode
 from schemas.discovered import Discovered
@@ -63,7 +63,7 @@ class ScriptedFetcher:
         self._placement = placement
         self._done: dict[Ticket, list[Output]] = {}
 
-    def instruct(self, received: Sequence[Received]) -> None:
+    def on_broadcast(self, received: Sequence[Received]) -> None:
         """Nothing is broadcast to it."""
 
     def room(self) -> int:

@@ -119,7 +119,7 @@ def test_a_path_that_looks_like_a_trap_is_refused_once_and_known_afterwards(path
         rig.frontier.discover([links("a.example", path)], T0)
         assert refused(rig) == {reason: 1}
         assert rig.counters["duplicates"] == 1
-        assert [paths_of(order) for order in rig.frontier.release(T0)] == [["/fine"]]
+        assert [paths_of(order) for order in rig.frontier.dispatch(T0)] == [["/fine"]]
 
 
 def test_query_variants_of_one_path_are_limited_and_other_paths_are_not() -> None:
@@ -135,7 +135,7 @@ def test_the_table_of_query_variants_is_bounded_and_still_finds_the_path_that_do
         for number in range(150):
             scattered = (f"/p{number}-{part}?x=1" for part in range(3))
             rig.frontier.discover([links("a.example", f"/trap?n={number}", *scattered)], T0)
-        live = rig.frontier.books.servers.open(b"a.example")
+        live = rig.frontier.state.servers.open(b"a.example")
         assert len(live.record.variants) <= 32
         assert 0 < rig.counters["refused_query-variants"] <= 50, "never before its limit, and found among the others"
 
@@ -143,7 +143,7 @@ def test_the_table_of_query_variants_is_bounded_and_still_finds_the_path_that_do
 def test_a_directory_of_identical_pages_is_closed_and_its_neighbours_are_not() -> None:
     with Rig(configure(traps={"identical_pages": 10}, fetch={"urls_per_order": 100})) as rig:
         rig.frontier.discover([links("a.example", *(f"/same/{n}" for n in range(20)), "/other/1")], T0)
-        (order,) = rig.frontier.release(T0)
+        (order,) = rig.frontier.dispatch(T0)
         rig.frontier.confirm(answer(order, digest="ab" * 16), T0)
         rig.frontier.discover([links("a.example", "/same/new", "/other/new")], T0)
         assert refused(rig) == {"identical-pages": 1}
@@ -153,7 +153,7 @@ def test_a_directory_of_different_pages_stays_open() -> None:
     with Rig(configure(traps={"identical_pages": 10}, fetch={"urls_per_order": 1})) as rig:
         rig.frontier.discover([links("a.example", *(f"/all/{n}" for n in range(30)))], T0)
         for number in range(30):
-            (order,) = rig.frontier.release(T0)
+            (order,) = rig.frontier.dispatch(T0)
             rig.frontier.confirm(answer(order, digest=f"{number:08x}" * 4), T0)
         rig.frontier.discover([links("a.example", "/all/new")], T0)
         assert not refused(rig)
@@ -197,7 +197,7 @@ def test_a_record_with_an_impossible_server_name_is_refused() -> None:
         names = ("", "a\0b", "x" * 400, "[", "UPPER.example", "a b", "user@host", "h:80", "h/path")
         rig.frontier.discover([links(name, "/") for name in names], T0)
         assert refused(rig) == {"invalid": len(names)}
-        assert rig.frontier.release(T0) == []
+        assert rig.frontier.dispatch(T0) == []
         rig.commit()
         rig.move()
 
@@ -212,12 +212,12 @@ def test_link_count_moves_a_url_that_is_found_often_to_the_front() -> None:
         rig.move()
         assert rig.counters["promoted"] == 1
         assert rig.counters["queued"] == 50
-        (order,) = rig.frontier.release(T0)
+        (order,) = rig.frontier.dispatch(T0)
         assert paths_of(order) == ["/33"]
         seen = {"/33"}
         while True:
             rig.frontier.confirm(answer(order), T0)
-            orders = rig.frontier.release(T0)
+            orders = rig.frontier.dispatch(T0)
             if not orders:
                 break
             (order,) = orders
@@ -232,7 +232,7 @@ def test_link_count_finds_a_url_again_that_was_in_its_first_batch_twice() -> Non
         others = links("a.example", *(f"/{n}" for n in range(50)))
         often = links("a.example", "/33", "/34", counts=(200, 1), depth=1)
         rig.frontier.discover([others, often, links("a.example", "/35", "/35", counts=(2, 150))], T0)
-        (order,) = rig.frontier.release(T0)
+        (order,) = rig.frontier.dispatch(T0)
         assert paths_of(order) == ["/33"], "the most often found of its depth, which is that of its first discovery"
         rig.frontier.confirm(answer(order), T0)
         rig.commit()
@@ -242,7 +242,7 @@ def test_link_count_finds_a_url_again_that_was_in_its_first_batch_twice() -> Non
         assert (rig.counters["promoted"], rig.counters["queued"]) == (1, 49)
         ordered = []
         for _ in range(2):
-            (order,) = rig.frontier.release(T0)
+            (order,) = rig.frontier.dispatch(T0)
             ordered += paths_of(order)
             rig.frontier.confirm(answer(order), T0)
         assert ordered == ["/34", "/35"]

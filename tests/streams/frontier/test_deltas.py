@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gregor.state.packed import Operation
+from gregor.runtime.state.packed import Operation
 from schemas.codec import Undecodable
-from streams.frontier.deltas import STATE, pack_server
-from streams.frontier.families import DOMAINS, FAMILIES, NUMBERS, QUEUE, ROBOTS, SERVERS
-from streams.frontier.server import Server, encode_server
-from tests.state.stores import Dictionary
+from streams.frontier.storage.deltas import STATE, pack_server
+from streams.frontier.storage.families import DOMAINS, FAMILIES, NUMBERS, QUEUE, ROBOTS, SERVERS
+from streams.frontier.storage.server import ServerRecord, encode_server
+from tests.runtime.state.stores import Dictionary
 from tests.streams.frontier.rig import T0, Rig, answer, configure, contents, links
 
 HOUR = 3_600_000
@@ -19,7 +19,7 @@ NAME = b"a.example"
 PLACES = [number.to_bytes(11, "big") for number in range(200_000)]
 RECORD_BYTES = 1024 * 1024
 LONG = b"/" + b"x" * 1800
-BEFORE, AFTER = encode_server(Server(admitted=1)), encode_server(Server(admitted=2))
+BEFORE, AFTER = encode_server(ServerRecord(admitted=1)), encode_server(ServerRecord(admitted=2))
 
 
 def test_a_server_with_little_to_say_makes_one_record() -> None:
@@ -100,7 +100,7 @@ def test_a_sitemap_may_hasten_all_pages_of_a_server_at_once() -> None:
     paths = [f"/{number}{'x' * 1700}" for number in range(4000)]
     with Rig(config) as rig:
         rig.frontier.discover([links("a.example", *paths)], T0)
-        while orders := rig.frontier.release(T0):
+        while orders := rig.frontier.dispatch(T0):
             rig.frontier.confirm(answer(orders[0]), T0)
             rig.commit()
         now = T0 + HOUR
@@ -123,7 +123,7 @@ def test_the_budgets_of_very_many_domains_may_change_at_once() -> None:
     with Rig(configure(crawl={"server_budget": 3}, partitions={"partition_by": "domain"})) as rig:
         rig.frontier.discover([links("a.example", "/")], T0)
         for number in range(90_000):
-            rig.frontier.books.domain_admits(f"{number:063}.example", 1)
+            rig.frontier.state.domain_admits(f"{number:063}.example", 1)
         rig.commit()
         assert len(contents(rig.replica.reader)[DOMAINS]) == 90_001
         rig.move()

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from gregor.config import Config
-from gregor.stage.loop import StageLoop
-from gregor.transport.embedded import EmbeddedTransport
-from gregor.transport.port import Output
+from gregor.runtime.loops.loop import StageLoop
+from gregor.runtime.transport.embedded import EmbeddedTransport
+from gregor.runtime.transport.port import Output
 from gregor.url.fingerprint import HashPlacement
 from schemas.codec import encode
 from schemas.control import Limits
@@ -16,8 +16,8 @@ from schemas.discovered import Discovered
 from schemas.fetched import Fetched
 from schemas.schedule import FetchOrder, decode_order
 from streams.frontier.stage import SPEC, FrontierStage
+from tests.runtime.transport.embedded_folder import SETTINGS, opened
 from tests.streams.frontier.rig import T0, answer, configure, links
-from tests.transport.embedded_folder import SETTINGS, opened
 
 PARTITIONS = range(SETTINGS.partitions)
 PLACEMENT = HashPlacement(4096, SETTINGS.partitions)

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gregor.state import snapshot
+from gregor.runtime.state import snapshot
 from schemas.discovered import Discovered
 from schemas.fetched import FetchResult, Outcome, RobotsRules
 from schemas.schedule import FetchOrder
@@ -92,10 +92,10 @@ class Partition(RuleBasedStateMachine):
             self.model.discover(found, self.now)
 
     @rule()
-    def release(self) -> None:
+    def dispatch(self) -> None:
         self.fresh = False
-        orders = self.rig.frontier.release(self.now)
-        self.model.release(orders, self.now)
+        orders = self.rig.frontier.dispatch(self.now)
+        self.model.dispatch(orders, self.now)
         self.known += orders
 
     @rule(data=st.data())
@@ -106,17 +106,17 @@ class Partition(RuleBasedStateMachine):
         self._answer(order, data)
 
     @rule(data=st.data())
-    @precondition(lambda self: self.model.books.leases)
+    @precondition(lambda self: self.model.state.leases)
     def answer_what_is_out(self, data: st.DataObject) -> None:
-        lease = data.draw(st.sampled_from(sorted(self.model.books.leases)))
-        self._answer(self.model.books.leases[lease][0], data)
+        lease = data.draw(st.sampled_from(sorted(self.model.state.leases)))
+        self._answer(self.model.state.leases[lease][0], data)
 
     def _answer(self, order: FetchOrder, data: st.DataObject) -> None:
         self.fresh = False
         results = []
         for number in range(len(order.urls)):
             outcome = data.draw(st.sampled_from(OUTCOMES))
-            asked = data.draw(st.integers(1, 200)) * 1000 if outcome == "rate-limited" else 0
+            asked = data.draw(st.integers(0, 200)) * 1000 if outcome == "rate-limited" else 0
             facts: dict[str, Any] = {"retry_after_ms": asked, "digest": "aa" * 16}
             if outcome == "redirect":
                 facts["location"] = data.draw(st.sampled_from((order.urls[number].path, "/elsewhere")))
@@ -165,9 +165,9 @@ class Partition(RuleBasedStateMachine):
         self._forget()
         self.fresh = True
         # The clock is as of the last checkpoint that changed anything.
-        facts = self.rig.frontier.books.facts
-        assert facts.now_ms <= self.model.books.now
-        self.model.books.now, self.model.books.told = facts.now_ms, facts.told_ms
+        facts = self.rig.frontier.state.facts
+        assert facts.now_ms <= self.model.state.now
+        self.model.state.now, self.model.state.told = facts.now_ms, facts.told_ms
 
     @rule()
     @precondition(lambda self: not self.fresh)

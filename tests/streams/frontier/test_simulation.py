@@ -10,7 +10,7 @@ from gregor.config import Config
 from gregor.url.fingerprint import fingerprint, server_hash
 from schemas.discovered import Discovered
 from schemas.schedule import FetchOrder
-from streams.frontier.uniqueness.facts import Facts, UrlState
+from streams.frontier.storage.uniqueness.facts import Facts, UrlState
 from tests.streams.frontier.rig import T0, Rig, configure
 from tests.streams.frontier.web import SimulatedWeb
 
@@ -40,7 +40,7 @@ class Crawl:
         self.rig.frontier.discover([Discovered(server="s0.example", paths=("/",), scheme="http", kind="seed")], T0)
         committed = T0
         while True:
-            for order in self.rig.frontier.release(self.now):
+            for order in self.rig.frontier.dispatch(self.now):
                 self.orders.append(order)
                 self.web.carry_out(order, self.now)
             if self.now - committed >= CHECKPOINT_MS:
@@ -62,7 +62,7 @@ class Crawl:
 
 
 def states(rig: Rig, server: str, paths: list[str]) -> list[UrlState]:
-    known, facts = rig.frontier.books.engine.look_up(
+    known, facts = rig.frontier.state.engine.look_up(
         np.full(len(paths), server_hash(server), dtype=np.uint64),
         np.array([fingerprint("http", path) for path in paths], dtype=np.uint64),
     )

@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 import pytest
 
-from gregor.stage.contract import Received
-from gregor.transport.port import Assignment, Position, Record
+from gregor.runtime.loops.contract import Received
+from gregor.runtime.transport.port import Assignment, Position, Record
 from gregor.url.fingerprint import HashPlacement
+from schemas.codec import Undecodable, encode
 from schemas.control import Control, Limits, Pause, Spent, decode_control
-from schemas.discovered import Discovered
+from schemas.discovered import Discovered, SiteRow, SiteRows
 from schemas.fetched import Fetched
 from schemas.schedule import FetchOrder, decode_order
 from schemas.verdicts import decode_verdict
@@ -28,7 +29,7 @@ class Stage:
         self._rigs = rigs
 
     def hear(self, control: Control) -> None:
-        self.stage.instruct([Received(_record("control", 0), control)])
+        self.stage.on_broadcast([Received(_record("control", 0), control)])
 
     def receive(self, *values: Discovered | Fetched, now: int = T0) -> None:
         topics = {Discovered: "discovered", Fetched: "fetched"}
@@ -58,7 +59,7 @@ def _record(topic: str, partition: int) -> Record:
 @contextmanager
 def stage(owned: tuple[int, ...] = (0, 1), **sections: dict[str, Any]) -> Iterator[Stage]:
     with ExitStack() as stack:
-        rigs = {partition: stack.enter_context(Rig()) for partition in owned}
+        rigs = {partition: stack.enter_context(Rig(partition=partition)) for partition in owned}
         config = configure(**{**sections, "partitions": {"partitions": 2, **sections.get("partitions", {})}})
         made = FrontierStage(config, HashPlacement(4096, 2, config.partitions.partition_by))
         for partition, rig in rigs.items():
@@ -75,7 +76,7 @@ def found(servers: int, urls: int) -> list[Discovered]:
 
 def test_partitions_share_what_the_process_may_hold_of_known_urls() -> None:
     def held() -> list[int]:
-        return [partition.books.engine.cache_bytes >> 20 for partition in one.stage.partitions.values()]
+        return [partition.state.engine.cache_bytes >> 20 for partition in one.stage.partitions.values()]
 
     with stage(tuple(range(5)), state={"known_mb": 48}) as one:
         assert held() == [6] * 5
@@ -87,7 +88,7 @@ def test_partitions_share_what_the_process_may_hold_of_known_urls() -> None:
 
 def test_partitions_share_what_the_process_may_hold_of_robots_rules() -> None:
     def held() -> list[int]:
-        return [partition.books.robots.most_bytes >> 10 for partition in one.stage.partitions.values()]
+        return [partition.state.robots.most_bytes >> 10 for partition in one.stage.partitions.values()]
 
     with stage(tuple(range(9))) as one:
         assert held() == [512] * 9
@@ -125,6 +126,33 @@ def test_a_paused_server_waits_and_the_others_go_on() -> None:
         assert sorted(order.server for order in one.tick()) == ["s0.example", "s2.example"]
         one.hear(Pause(paused=False, server="s1.example"))
         assert [order.server for order in one.tick()] == ["s1.example"]
+
+
+def test_a_checkpoint_says_before_when_nothing_happens_and_which_servers_somebody_holds_back() -> None:
+    with stage(owned=(PLACEMENT.partition("s0.example"),), robots={"obey": True}) as one:
+        one.receive(links("s0.example", "/1", "/2"))
+        one.checkpoint()
+        assert one.total("due_next_ms") == T0, "it may be asked at once"
+        (robots,) = one.tick()
+        one.checkpoint()
+        assert T0 < one.total("due_next_ms") < T0 + 3_600_000, "an order is out, which returns one day"
+        one.receive(rules(robots, delay_ms=10**12))
+        one.checkpoint()
+        assert one.total("due_next_ms") == T0 + 10**12
+        one.hear(Pause(paused=True, server="s0.example"))
+        one.tick()
+        one.checkpoint()
+        assert (one.total("due_next_ms"), one.total("servers_paused")) == (0, 1)
+        one.hear(Pause(paused=False, server="s0.example"))
+        one.tick()
+        one.checkpoint()
+        assert (one.total("due_next_ms"), one.total("servers_paused")) == (T0 + 10**12, 0)
+        (page,) = one.tick(T0 + 10**12)
+        one.receive(answer(page, "timeout"), now=T0 + 10**12)
+        one.checkpoint()
+        assert one.total("due_next_ms") <= T0 + 10**12 + 75_000, (
+            "the failed URL is tried again before its server's next turn"
+        )
 
 
 def test_the_pages_of_a_crawl_are_limited_exactly_over_all_partitions_and_failures_give_theirs_back() -> None:
@@ -270,3 +298,63 @@ def test_a_revoked_partition_is_forgotten_with_all_that_was_pending() -> None:
         one.stage.revoked(frozenset({0}))
         assert set(one.stage.counters()) == {1}
         assert {PLACEMENT.partition(order.server) for order in one.tick()} == {1}
+
+
+def _received(partition: int, found: Discovered | SiteRows) -> Received:
+    return Received(Record("discovered", partition, 0, b"key", encode(found), None, 0), found)
+
+
+def test_rows_of_sites_are_dead_letters_where_servers_are_placed_by_hash_and_read_where_sites_are() -> None:
+    row = SiteRows(sites=(SiteRow(site="a.example", slot=0),))
+    record = _received(0, row).record
+    with stage() as one, pytest.raises(Undecodable):
+        one.stage.decoders["discovered"](record)
+    with stage(partitions={"placement": "sites"}) as one:
+        assert one.stage.decoders["discovered"](record) == row
+
+
+def test_what_is_forwarded_and_told_goes_out_with_the_checkpoint_that_an_unknown_site_makes_urgent() -> None:
+    home = PLACEMENT.partition("a.example")
+    slot = 1 - home
+    with stage(partitions={"placement": "sites"}) as one:
+        work = one.stage.process([_received(home, links("a.example", "/1"))], T0)
+        assert (work.outputs, work.urgent) == ([], True)
+        assert [output.topic for output in one.stage.prepare()] == ["sites-found"]
+        one.checkpoint()
+        assert one.stage.prepare() == []
+        rows = SiteRows(sites=(SiteRow(site="a.example", slot=slot),))
+        assert not one.stage.process([_received(home, rows), _received(slot, rows)], T0).urgent
+        assert one.stage.next_due_ms() == 0
+        work = one.stage.tick(T0)
+        assert [(output.topic, output.partition) for output in work.outputs] == [("discovered", slot)]
+        assert work.urgent
+        work = one.stage.process([_received(home, links("a.example", "/2"))], T0)
+        assert [(output.topic, output.partition) for output in work.outputs] == [("discovered", slot)]
+        assert not work.urgent
+
+
+def test_orders_and_paused_servers_are_those_of_the_slot() -> None:
+    home = PLACEMENT.partition("a.example")
+    slot = 1 - home
+    with stage(partitions={"placement": "sites"}) as one:
+        one.hear(Pause(server="a.example", paused=True))
+        rows = SiteRows(sites=(SiteRow(site="a.example", slot=slot),))
+        one.stage.process([_received(home, rows), _received(slot, rows)], T0)
+        one.stage.process([_received(slot, links("a.example", "/1"))], T0)
+        assert one.tick() == []
+        assert [one.stage.counters()[number].get("servers_paused", 0) for number in (home, slot)] == [0, 1]
+        one.stage.dropped()
+        one.tick()
+        assert one.total("servers_paused") == 0
+        one.stage.process([_received(slot, rows), _received(slot, links("a.example", "/1"))], T0)
+        one.hear(Pause(server="a.example", paused=False))
+        (order,) = one.tick()
+        assert (order.partition, order.lease) == (slot, f"{slot}-1")
+        assert one.total("servers_paused") == 0
+
+
+def test_an_order_names_no_partition_where_servers_are_placed_by_hash() -> None:
+    with stage() as one:
+        one.receive(*found(1, 1))
+        (output,) = one.stage.tick(T0).outputs
+        assert b"partition" not in output.value

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from gregor.config import Config, load
-from gregor.pipeline.extracting import placement_of
-from gregor.pipeline.progress import Look, is_done, look
-from gregor.pipeline.worker import kafka_transport
-from gregor.stage.loop import now_ms
-from gregor.transport.kafka.transport import KafkaTransport
-from gregor.transport.port import Output
+from gregor.run.placement import placement_of
+from gregor.run.progress import Progress, is_done, look
+from gregor.run.worker import kafka_transport
+from gregor.runtime.loops.loop import now_ms
+from gregor.runtime.transport.kafka.transport import KafkaTransport
+from gregor.runtime.transport.port import Output
 from infra.kafka.cluster import KafkaCluster
 from schemas.codec import encode
 from schemas.discovered import Discovered
@@ -62,9 +62,9 @@ class Storm:
     def __init__(self, transport: KafkaTransport, members: dict[str, Running]) -> None:
         self.transport = transport
         self.members = members
-        self._before: Look | None = None
+        self._before: Progress | None = None
 
-    def looked(self) -> Look:
+    def looked(self) -> Progress:
         return look(self.transport, [FRONTIER, web.SPEC], PARTITIONS)
 
     def confirmed(self) -> int:

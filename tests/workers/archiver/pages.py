@@ -6,12 +6,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gregor.config import Config
-from gregor.config.sections import Archive, Checkpoint, Crawl, Partitions
-from gregor.stage.loop import StageLoop
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.transport.embedded import EmbeddedTransport
-from gregor.transport.embedded.settings import EmbeddedSettings
-from gregor.transport.port import Output, Record
+from gregor.config.sections import ArchiveSection, CheckpointSection, CrawlSection, PartitionsSection
+from gregor.runtime.loops.loop import StageLoop
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.transport.embedded import EmbeddedTransport
+from gregor.runtime.transport.embedded.settings import EmbeddedSettings
+from gregor.runtime.transport.port import Output, Record
 from schemas.codec import encode
 from schemas.pages import PageFacts
 from workers.archiver.stage import SPEC, ArchiverStage
@@ -22,10 +22,10 @@ NOON_MS = 1_800_000_000_000
 
 def config(**archive: object) -> Config:
     return Config(
-        crawl=Crawl(name="museum"),
-        partitions=Partitions(partitions=PARTITIONS),
-        checkpoint=Checkpoint(idle_ms=1),
-        archive=Archive(**archive),  # type: ignore[arg-type]
+        crawl=CrawlSection(name="museum"),
+        partitions=PartitionsSection(partitions=PARTITIONS),
+        checkpoint=CheckpointSection(idle_ms=1),
+        archive=ArchiveSection(**archive),  # type: ignore[arg-type]
     )
 
 

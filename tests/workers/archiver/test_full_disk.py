@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gregor.archive.reader import open_archive
-from gregor.transport.port import TopicPartition
+from gregor.outputs.archive.reader import open_archive
+from gregor.runtime.transport.port import TopicPartition
 from tests.workers.archiver.pages import PARTITIONS, Museum, config, facts, output
 
 PAGES = 60

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from gregor.archive.page import Page
-from gregor.archive.reader import open_archive
-from gregor.config.sections import Archive
+from gregor.config.sections import ArchiveSection
+from gregor.outputs.archive.content import content_of, text_of
+from gregor.outputs.archive.page import ArchivedPage
+from gregor.outputs.archive.reader import open_archive
 from schemas.codec import encode
 from schemas.pages import PageFacts, decode_facts
 from tests.workers.archiver.pages import NOON_MS, config, facts, record
@@ -24,8 +25,8 @@ from workers.archiver.disk import Disk
 from workers.archiver.http_block import original, renamed
 from workers.archiver.manifest import Manifest
 from workers.archiver.records import identifier
-from workers.archiver.shelf import Note, Shelf
-from workers.archiver.stage import maker_of
+from workers.archiver.stage import warc_info_of
+from workers.archiver.warc_writer import Note, WarcWriter
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40)
 LATIN = st.text(st.characters(max_codepoint=255), max_size=40)
@@ -38,7 +39,7 @@ NUMBERS = st.integers(-(2**63), 2**63 - 1)
 PAGES = st.builds(
     PageFacts,
     server=TEXT,
-    path=TEXT,
+    path=TEXT.map("/{}".format),
     lease=TEXT,
     status=NUMBERS,
     scheme=st.sampled_from(["http", "https"]),
@@ -49,6 +50,7 @@ PAGES = st.builds(
     request_headers=HEADERS,
     response_headers=HEADERS,
     reason=TEXT,
+    undecoded=st.booleans(),
     truncated=st.sampled_from(["", "length", "time", "disconnect"]),
     digest=TEXT,
     previous_digest=TEXT,
@@ -61,15 +63,15 @@ LONG = facts(0, response_headers=(("a: b", "x y " * 3000),))
 
 def write(folder: Path, pages: Sequence[tuple[PageFacts, bytes]]) -> Path:
     """One file, as the stage writes it."""
-    shelf = Shelf(0, Note(1), maker_of(config(), "test"))
+    writer = WarcWriter(0, Note(1), warc_info_of(config(), "test"))
     disk = Disk(folder)
     for number, (made, body) in enumerate(pages):
-        shelf.add(record(number, made, body), made)
-    for one in shelf.writes:
+        writer.add(record(number, made, body), made)
+    for one in writer.writes:
         disk.write(one.file.file, one.at, one.parts)
-    disk.sync([one.file.file for one in shelf.writes])
-    name = shelf.writes[-1].file.file
-    Manifest(folder, "test").put(shelf.committed())
+    disk.sync([one.file.file for one in writer.writes])
+    name = writer.writes[-1].file.file
+    Manifest(folder, "test").put(writer.committed())
     return folder / name
 
 
@@ -112,9 +114,12 @@ def test_the_check_notices_a_changed_byte(tmp_path: Path) -> None:
 @given(HEADERS, st.integers(0, 10**6))
 def test_renamed_headers_get_their_names_back(headers: tuple[tuple[str, str], ...], size: int) -> None:
     assert original(renamed(headers, size)) == headers
+    assert original(renamed(headers, size, undecoded=True)) == headers
 
 
-def one_page(folder: Path, made: PageFacts, body: bytes) -> tuple[Page, list[tuple[str, dict[str, str], bytes]]]:
+def one_page(
+    folder: Path, made: PageFacts, body: bytes
+) -> tuple[ArchivedPage, list[tuple[str, dict[str, str], bytes]]]:
     path = write(folder, [(made, body)])
     with path.open("rb") as file:
         records = [
@@ -136,6 +141,21 @@ def test_headers_about_the_coding_on_the_wire_are_kept_under_another_name(tmp_pa
             ("X-Crawl-Content-Length", "7"),
         ]
         assert response.content_stream().read() == b"a body that is longer than seven bytes"
+
+
+def test_a_body_that_could_not_be_decoded_stands_beside_its_coding_as_both_came(tmp_path: Path) -> None:
+    headers = (("Content-Encoding", "gzip"), ("Transfer-Encoding", "chunked"))
+    path = write(tmp_path, [(facts(1, response_headers=headers, undecoded=True), b"<html>no gzip</html>")])
+    assert checked(path)
+    with path.open("rb") as file:
+        response = next(one for one in ArchiveIterator(file) if one.rec_type == "response")
+        assert response.http_headers.headers == [("Content-Encoding", "gzip"), ("X-Crawl-Transfer-Encoding", "chunked")]
+        assert response.content_stream().read() == b"<html>no gzip</html>", (
+            "a reader that would decode it finds it as it came"
+        )
+    page = next(iter(open_archive(tmp_path)))
+    assert (page.facts.response_headers, page.facts.undecoded) == (headers, True)
+    assert (text_of(page), content_of(page).title) == ("", "")
 
 
 def test_a_body_that_came_as_it_is_keeps_its_length_header(tmp_path: Path) -> None:
@@ -202,7 +222,7 @@ def test_the_level_of_compression_is_a_setting() -> None:
     made, body = facts(1), b" ".join(b"%d" % number for number in range(20_000))
     sizes = []
     for level in (1, 9):
-        shelf = Shelf(0, Note(0), maker_of(config(level=level), "test"))
-        sizes.append(shelf.add(record(0, made, body), made))
+        writer = WarcWriter(0, Note(0), warc_info_of(config(level=level), "test"))
+        sizes.append(writer.add(record(0, made, body), made))
     assert sizes[0] > sizes[1]
-    assert Archive().level == 4
+    assert ArchiveSection().level == 4

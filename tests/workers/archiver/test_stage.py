@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from gregor.archive.reader import open_archive
 from gregor.errors import CorruptState, ForeignState, StateError
-from gregor.stage.contract import Received
-from gregor.transport.port import Assignment, Output, Position
+from gregor.outputs.archive.reader import open_archive
+from gregor.runtime.loops.contract import Received
+from gregor.runtime.transport.port import Assignment, Output, Position
 from schemas.archive import ArchiveFile, decode_archive_file
 from schemas.codec import encode
 from schemas.dead_letters import decode_dead_letter
 from tests.workers.archiver.pages import Museum, body, config, facts, output, record
 from workers.archiver.manifest import read_manifests
-from workers.archiver.shelf import Note
 from workers.archiver.stage import ArchiverStage
+from workers.archiver.warc_writer import Note
 
 SMALL = config(max_file_bytes=4000)
 
@@ -120,7 +120,7 @@ def test_what_was_written_but_not_committed_is_rewritten_byte_by_byte(tmp_path: 
 
 
 def hear(stage: ArchiverStage, *files: ArchiveFile) -> None:
-    stage.instruct([Received(record(0, facts(0), b""), one) for one in files])
+    stage.on_broadcast([Received(record(0, facts(0), b""), one) for one in files])
 
 
 def test_after_an_unknown_outcome_nothing_is_cut_until_the_log_has_told(tmp_path: Path) -> None:

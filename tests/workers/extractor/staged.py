@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from gregor.config import load
-from gregor.stage.contract import Received
-from gregor.transport.port import Assignment, Output, Position, Record
+from gregor.runtime.loops.contract import Received
+from gregor.runtime.transport.port import Assignment, Output, Position, Record
 from gregor.url.fingerprint import HashPlacement
 from schemas.codec import encode
 from schemas.control import SeedScope, decode_control
 from schemas.discovered import Discovered, decode_discovered
 from schemas.items import Item, decode_item
 from schemas.pages import PageFacts, decode_facts
+from schemas.sites import Site
 from schemas.verdicts import Verdict, decode_verdict
 from workers.extractor.stage import ExtractorStage
 
@@ -87,9 +88,13 @@ class Staged:
         self._outputs += self.stage.tick(now_ms).outputs
         return self
 
-    def hear(self, *records: SeedScope) -> "Staged":
-        self.stage.instruct([Received(Record("control", 0, 0, b"", encode(one), None, 0), one) for one in records])
+    def hear(self, *records: SeedScope | Site) -> "Staged":
+        self.stage.on_broadcast([Received(Record("control", 0, 0, b"", encode(one), None, 0), one) for one in records])
         return self
+
+    def places(self) -> dict[str, int]:
+        """Where the records of each server went, in one partition each; nothing is taken."""
+        return {one.key.decode(): one.partition for one in self._outputs if one.topic == "discovered"}
 
     def discovered(self) -> list[Discovered]:
         return [decode_discovered(one.value) for one in self._take("discovered")]
@@ -124,7 +129,9 @@ def staged(tmp_path: Path, text: str = "", *, warm: bool = False) -> Iterator[St
     """A stage with this configuration beside the seed; closed in good order afterwards."""
     file = tmp_path / "gregor.toml"
     file.write_text(f'crawl.seeds = ["{SEED}"]\n{text}')
-    stage = ExtractorStage(load(file, {}).config, HashPlacement(16, 4), tmp_path / "filter", warm)
+    config = load(file, {}).config
+    placement = HashPlacement(16, 4, config.partitions.partition_by)
+    stage = ExtractorStage(config, placement, tmp_path / "filter", warm)
     try:
         yield Staged(stage)
     finally:

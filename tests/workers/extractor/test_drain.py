@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from gregor.config import load
-from gregor.stage.loop import StageLoop
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.transport.embedded import EmbeddedTransport
-from gregor.transport.embedded.settings import EmbeddedSettings
-from gregor.transport.port import Output
+from gregor.runtime.loops.loop import StageLoop
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.transport.embedded import EmbeddedTransport
+from gregor.runtime.transport.embedded.settings import EmbeddedSettings
+from gregor.runtime.transport.port import Output
 from gregor.url.fingerprint import HashPlacement
 from schemas.codec import encode
 from schemas.discovered import decode_discovered

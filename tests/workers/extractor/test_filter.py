@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from workers.extractor.filter.cache import UrlFilter
 from workers.extractor.filter.entries import GONE, VISITED, VISITING
 from workers.extractor.filter.lists import COME_ALONG, URL_BYTES, FilterSettings
-from workers.extractor.filter.store import GroupStore, Mark
+from workers.extractor.filter.store import GroupStore, StoreNote
 
 SERVER = "h.example"
 
@@ -261,7 +261,7 @@ def test_a_restart_begins_with_the_most_repeated(tmp_path: Path) -> None:
     for page in range(30):
         sent(known, *(f"/d{n}/x" for n in range(page + 1)))
         known.committed()
-    store.put_mark(Mark("v", {0: 7}, known.finish()))
+    store.put_mark(StoreNote("v", {0: 7}, known.finish()))
     store.close()
     store = GroupStore(tmp_path / "store")
     mark = store.take_mark()

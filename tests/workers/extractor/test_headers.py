@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from schemas.discovered import Rel
 from workers.extractor.headers import header, header_links
-from workers.extractor.links import RawLink
+from workers.extractor.page_links import RawLink
 from workers.extractor.requisites import css_urls, requisites_of, srcset
 
 

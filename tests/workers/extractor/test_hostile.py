@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gregor.errors import NoRoom
-from gregor.transport.port import Assignment, Position
+from gregor.runtime.transport.port import Assignment, Position
 from schemas.pages import PageFacts
 from tests.workers.extractor.staged import HTML, staged
 from workers.extractor.guarded import guarded
 from workers.extractor.reading import ReadSettings, read
+
+pytestmark = pytest.mark.usefixtures("reader")
 
 MILLION = 1_000_000
 
@@ -69,11 +71,14 @@ def test_a_million_different_links_leave_the_memory_as_it_was(tmp_path: Path) ->
         "charset",
     ],
 )
-def test_hostile_markup_is_a_verdict_at_most(tmp_path: Path, body: str | bytes, verdicts: dict[str, int]) -> None:
+def test_hostile_markup_is_a_verdict_at_most(
+    tmp_path: Path, body: str | bytes, verdicts: dict[str, int], reader: str
+) -> None:
     with staged(tmp_path) as stage:
         urls = stage.page(body).urls()
         assert urls in ([], ["http://h.example/a"]) or urls == ["http://h.example/a", "http://h.example/a%EF%BF%BD"]
-        assert stage.commit().verdicts() == verdicts
+        # The native reader has no depth that it could not read to its end.
+        assert stage.commit().verdicts() == ({} if reader == "native" and "incomplete" in verdicts else verdicts)
 
 
 def test_no_secret_of_a_url_stands_in_a_verdict(tmp_path: Path) -> None:
@@ -103,7 +108,7 @@ def test_the_links_of_a_page_that_cannot_be_linked_are_not_taken_for_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with staged(tmp_path, warm=True) as stage:
-        for failing in ("gregor.url.canonical.ada_url.join_url", "workers.extractor.stage.encode"):
+        for failing in ("gregor.rules.scope.LinkScope.judge", "workers.extractor.routing.encode"):
             with monkeypatch.context() as patch:
                 patch.setattr(failing, _fails)
                 assert stage.page("<a href=/a>x</a><a href='/ä'>x</a>").urls() == []

@@ -10,6 +10,8 @@ from gregor.url.links import join_many
 from infra.documentation import SITES, pages
 from workers.extractor.links import extract
 
+pytestmark = pytest.mark.usefixtures("reader")
+
 HOST = "http://docs.example"
 HTML_TYPE = "text/html"
 _HOST = re.compile(r"[\w.:-]+")

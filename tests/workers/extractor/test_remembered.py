@@ -7,7 +7,9 @@ from schemas.codec import LARGEST_RECORD, encode
 from workers.extractor.filter.entries import Entry, Refused, new_group
 from workers.extractor.filter.repetitions import MOST_BYTES, Repetitions
 from workers.extractor.hrefs import LINK_BYTES, LONGEST, Hrefs
-from workers.extractor.vouched import MOST_NAMED, MOST_SERVERS, Vouched
+from workers.extractor.sitemap_owners import MOST_NAMED, MOST_SERVERS, SitemapOwners
+
+pytestmark = pytest.mark.usefixtures("reader")
 
 GROUP = new_group(("http", "h.example", "/", 0, 0))
 
@@ -55,7 +57,7 @@ def test_the_repetitions_of_a_server_are_one_record_unless_they_are_long() -> No
 
 
 def test_servers_that_name_sitemaps_are_bounded_altogether() -> None:
-    vouched = Vouched()
+    vouched = SitemapOwners()
     sitemaps = MOST_NAMED // MOST_SERVERS + 1
     for sitemap in range(sitemaps):
         for server in range(MOST_SERVERS):

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.extractor.links import RawLink
-from workers.extractor.sitemaps import ListLimits, form_of, lastmod_ms, read_list, robots_sitemaps
+from workers.extractor.listed import lastmod_ms
+from workers.extractor.page_links import RawLink
+from workers.extractor.sitemaps import ListLimits, form_of, read_list, robots_sitemaps
 
 XML = "application/xml"
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

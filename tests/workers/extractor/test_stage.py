@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from gregor.transport.port import Assignment, Position
+from gregor.runtime.transport.port import Assignment, Position
 from schemas.control import SeedScope
 from schemas.discovered import Rel
 from tests.workers.extractor.staged import HTML, SEED, staged
 from workers.extractor.stage import FEW_URLS
+
+pytestmark = pytest.mark.usefixtures("reader")
 
 ANY = 'crawl.scope = "any"\n'
 
@@ -203,6 +205,17 @@ def test_a_server_vouches_by_its_own_robots_file_alone(tmp_path: Path, path: str
         assert stage.urls() == (["http://other.test/c"] if vouches else [])
 
 
+@pytest.mark.parametrize("url", ["http://www.h.example/robots.txt", "http://h.example/real.txt"])
+def test_a_server_vouches_by_the_file_that_its_robots_txt_is_redirected_to(tmp_path: Path, url: str) -> None:
+    with staged(tmp_path, ANY) as stage:
+        sitemap = "http://www.h.example/s.xml"
+        stage.page(f"Sitemap: {sitemap}\n".encode(), url=url, kind="robots", headers=(), robots_of="h.example")
+        entries = b"<urlset><url><loc>http://h.example/a</loc></url><url><loc>http://other.test/b</loc></url></urlset>"
+        stage.page(entries, url=sitemap, headers=(("Content-Type", "application/xml"),), hops=1)
+        assert "http://h.example/a" in stage.urls()
+        assert "http://other.test/b" not in stage.urls()
+
+
 def test_lists_that_lead_to_lists_become_deeper_with_each(tmp_path: Path) -> None:
     plain = (("Content-Type", "text/plain"),)
     with staged(tmp_path) as stage:
@@ -326,3 +339,20 @@ def test_a_sitemap_tells_of_changes_to_known_urls_where_pages_are_visited_again(
             stage.page("<a href=/a>x</a>").commit().urls()
             stage.page(sitemap, url="http://h.example/s.xml", headers=(("Content-Type", "text/xml"),))
             assert len(stage.urls()) == sent
+
+
+def test_a_page_whose_coding_could_not_be_undone_is_not_read_and_has_a_verdict(tmp_path: Path) -> None:
+    with staged(tmp_path) as stage:
+        page = stage.page(
+            "<a href=/a>x</a>", headers=(HTML, ("Content-Encoding", "gzip"), ("Link", "</b>; rel=next")), undecoded=True
+        )
+        assert page.urls() == ["http://h.example/b"], "only its headers speak"
+        assert stage.commit().verdicts() == {"undecodable": 1}
+
+
+def test_a_redirect_whose_body_could_not_be_decoded_is_followed_all_the_same(tmp_path: Path) -> None:
+    with staged(tmp_path) as stage:
+        assert stage.page("", headers=(("Location", "/b"),), status=302, undecoded=True).urls() == [
+            "http://h.example/b"
+        ]
+        assert stage.commit().verdicts() == {}

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from workers.extractor.links import extract
+from workers.extractor.page_links import ExtractLimits
+from workers.extractor.python_reader import read
 from workers.extractor.tree_bounds import LEXBOR_MAX_SEPARATORS, LEXBOR_MAX_TAGS, fits_lexbor, reopened
 
 PARAGRAPHS = b"<p>x" * 2_900
@@ -86,7 +87,12 @@ def test_formatting_that_is_never_closed_and_differs_does_not_become_millions_of
     hidden = b"".join(b"<b x='>%d'>" % number for number in range(4_000))
     for page in (different, hidden, different.upper(), different.replace(b"b", b"strong")):
         assert not fits_lexbor(b"<p>" + page + PARAGRAPHS)
-    found = extract(b"<p>" + different + PARAGRAPHS + b"<a href=x>", "text/html; charset=utf-8", "http://example.com/")
+    found = read(
+        b"<p>" + different + PARAGRAPHS + b"<a href=x>",
+        "text/html; charset=utf-8",
+        "http://example.com/",
+        ExtractLimits(),
+    )
     assert [link.href for link in found.links] == ["x"]
 
 
@@ -111,7 +117,7 @@ def test_formatting_as_pages_have_it_is_left_to_the_tree_parser() -> None:
 def test_formatting_with_many_attributes_or_long_ones_is_not_copied_into_every_paragraph(heavy: bytes) -> None:
     page = b"<p>%b%b<a href=x>" % (heavy, b"<p>x" * 2_000)
     assert not fits_lexbor(page)
-    found = extract(page, "text/html; charset=utf-8", "http://example.com/")
+    found = read(page, "text/html; charset=utf-8", "http://example.com/", ExtractLimits())
     assert [link.href for link in found.links] == ["x"]
 
 
@@ -126,9 +132,9 @@ def test_a_page_of_which_the_tree_parser_makes_nothing_is_read_without_a_tree(mo
     def fails(*_: object, **__: object) -> None:
         raise SelectolaxError("no room for a tree")
 
-    monkeypatch.setattr("workers.extractor.links.LexborHTMLParser", fails)
+    monkeypatch.setattr("workers.extractor.python_reader.LexborHTMLParser", fails)
     for page in (b"<title>T</title><a href=1>x</a><a href=2 rel=ugc>x</a>", b"<title>T</title><a href=1>x<a href=2>x"):
-        found = extract(page, "text/html", "http://example.com/")
+        found = read(page, "text/html", "http://example.com/", ExtractLimits())
         assert [link.href for link in found.links] == ["1", "2"]
         assert found.title == "T"
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from gregor.config import Config, load
-from gregor.stage.contract import Finished, Ticket
+from gregor.runtime.loops.contract import Finished, Ticket
 from gregor.url.fingerprint import HashPlacement
 from schemas.fetched import Fetched, FetchResult, decode_fetched
 from schemas.pages import PageFacts, decode_facts
 from schemas.schedule import FetchOrder, OrderUrl
+from workers.fetcher.addresses import AddressGuard
+from workers.fetcher.backends.backend import BackendOptions, FetchBackend
+from workers.fetcher.backends.registry import backend_named
 from workers.fetcher.stage import FetcherStage
 
 PLACEMENT = HashPlacement(4096, 8)
@@ -20,11 +24,17 @@ LOOPBACK = ["127.0.0.0/8", "::1/128"]
 
 
 def settings(**flags: Any) -> Config:
-    """A configuration from dotted names with "__" for the dot; loopback may be fetched, time-outs are those of a busy machine."""
+    """A configuration from dotted names with "__" for the dot; loopback may be fetched, time-outs are those of a busy machine, and
+    orders alone say how long to wait between requests."""
     given = {name.replace("__", "."): value for name, value in flags.items()}
-    return load(
-        None, {}, {"fetch.allow_addresses": LOOPBACK, "crawl.contact": "https://example.org/bot", **given}
-    ).config
+    own = {"fetch.allow_addresses": LOOPBACK, "crawl.contact": "https://example.org/bot", "fetch.delay_s": 0.0}
+    return load(None, {}, {**own, **given}).config
+
+
+def made_by(backend: str, **options: Any) -> Callable[[], FetchBackend]:
+    """A backend by its name; it may connect to loopback, unless ``options`` say otherwise."""
+    given = {"guard": AddressGuard(LOOPBACK), "connections": 16, **options}
+    return partial(backend_named(backend), BackendOptions(**given))
 
 
 class Page(NamedTuple):

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from workers.fetcher.pace import LATER_S, LONGEST_LINE, LONGEST_TURN_S, SERVERS_OF_ADDRESS, AddressPace
+from tests.workers.fetcher.fetching import Fetching, order_of
+from workers.fetcher.address_pace import LATER_S, LONGEST_LINE, LONGEST_TURN_S, SERVERS_OF_ADDRESS, AddressPace
 
 HOUR = 3600.0
 PLACES = 1024
@@ -135,3 +136,14 @@ def test_a_fetcher_that_leaves_waits_for_no_turn() -> None:
         assert now() == pytest.approx(1.0)
 
     leaping(story())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_many_ports_of_one_address_share_its_pace(host: str, fetcher: Fetching) -> None:
+    # Nobody listens there: what counts is when the fetcher turns to them.
+    orders = [order_of(f"{host}:{port}", "/", order={"delay_ms": 800}) for port in range(1, 21)]
+    answers = fetcher.gather([fetcher.start(order) for order in orders])
+    assert {answer.result.outcome for answer in answers.values()} == {"connect"}
+    started = sorted(answer.result.started_ms for answer in answers.values())
+    # 19 turns of 100 ms, where each server by itself would have had its own at once.
+    assert started[-1] - started[0] >= 1890

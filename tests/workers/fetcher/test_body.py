@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import zlib
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from msgspec.structs import replace
 
-from workers.fetcher.body import Body, BodyReader
-from workers.fetcher.decode import PIECE, DecodingFailed
-from workers.fetcher.port import Caps
+from workers.fetcher.backends.backend import Caps
+from workers.fetcher.body import Body, BodyReader, TooDense
+from workers.fetcher.decode import PIECE
 
 CAPS = Caps(connect_s=1, first_byte_s=1, total_s=60, body_bytes=4 << 20, header_bytes=16_384, headers=128)
 PACKET = 65_536
@@ -77,7 +78,7 @@ def read(encoding: str, wire: bytes, caps: Caps = CAPS) -> tuple[Body, int]:
 def test_what_lies_between_two_codings_counts_as_decoded(between: bytes) -> None:
     body, _ = read("deflate, gzip", gzipped(between), replace(CAPS, body_bytes=1 << 20))
     assert (body.data, body.truncated) == (b"", "length")
-    with pytest.raises(DecodingFailed, match="on the wire"):
+    with pytest.raises(TooDense, match="on the wire"):
         read("deflate, gzip", gzipped(between), replace(CAPS, body_bytes=64 << 20))
 
 
@@ -87,3 +88,47 @@ def test_others_have_a_turn_while_a_coding_gives_nothing(encoding: str) -> None:
     body, turns = read(encoding, gzipped(blocks, level=0) if "gzip" in encoding else blocks)
     assert (body.data, body.truncated) == (b"", "disconnect")
     assert turns >= len(blocks) // PIECE
+
+
+def test_a_body_that_turns_out_not_to_be_coded_is_kept_whole_and_as_it_came() -> None:
+    begun = gzipped(bytes(100))[:-8]
+    wire = begun + b"\xff" * 3 * PACKET
+    body, _ = read("gzip", wire)
+    assert (body.data == wire, body.wire_bytes, body.truncated, body.undecoded) == (True, len(wire), "", True)
+    cut, _ = read("gzip", wire, replace(CAPS, body_bytes=len(wire) - 1))
+    assert (cut.data == wire[:-1], cut.truncated, cut.undecoded) == (True, "length", True)
+
+
+def test_what_was_decoded_before_the_damage_is_kept() -> None:
+    text = random.Random(1).randbytes(4 * PACKET)
+    coded = gzipped(text)
+    body, _ = read("gzip", coded[: 2 * PACKET] + b"\xff" * PACKET)
+    assert (body.truncated, body.undecoded) == ("disconnect", False)
+    assert len(body.data) > PACKET
+    assert text.startswith(body.data[:PACKET])
+
+
+class Packet(bytes):
+    """Counts those that somebody still holds."""
+
+    held: ClassVar[int] = 0
+
+    def __del__(self) -> None:
+        Packet.held -= 1
+
+
+class CountedWire(Wire):
+    most_held = 0
+
+    async def readany(self) -> bytes:
+        Packet.held += 1
+        self.most_held = max(self.most_held, Packet.held)
+        return Packet(await super().readany())
+
+
+def test_packets_are_held_only_until_something_came_out_of_them() -> None:
+    text = random.Random(1).randbytes(32 * PACKET)
+    stream: Any = CountedWire(gzipped(text))
+    body = asyncio.run(BodyReader("gzip", CAPS).read(stream))
+    assert body.data == text
+    assert stream.most_held <= 3

@@ -1,4 +1,4 @@
-"""What statuses, Retry-After and types mean."""
+"""What statuses and Retry-After mean."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.fetcher.outcome import LONGEST_RETRY_AFTER_MS, outcome_of, retry_after_ms, type_wanted
+from workers.fetcher.outcome import LONGEST_RETRY_AFTER_MS, outcome_of, retry_after_ms
 
 NOON = 1_445_412_480_000  # Wed, 21 Oct 2015 07:28:00 GMT
 
@@ -60,25 +60,3 @@ def test_retry_after_is_seconds_or_a_date_or_nothing(value: str, expected: int) 
 @given(st.text(max_size=100))
 def test_no_retry_after_raises_or_leaves_its_bounds(value: str) -> None:
     assert 0 <= retry_after_ms(value, NOON) <= LONGEST_RETRY_AFTER_MS
-
-
-@pytest.mark.parametrize(
-    ("content_type", "wanted"),
-    [
-        ("text/html", True),
-        ("TEXT/HTML; charset=utf-8", True),
-        ("text/plain", True),
-        ("application/xhtml+xml", True),
-        ("application/rss+xml", True),
-        ("application/pdf", False),
-        ("image/png", False),
-        ("", True),
-        (";;;", True),
-    ],
-)
-def test_types_are_wanted_by_name_by_class_or_by_suffix(content_type: str, wanted: bool) -> None:
-    assert type_wanted(content_type, ("text/*", "application/xhtml+xml", "*/*+xml")) is wanted
-
-
-def test_with_no_types_named_everything_is_wanted() -> None:
-    assert type_wanted("image/png", ())

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
+from gregor.rules.robots_txt import whole_escapes
 from schemas.codec import LARGEST_RECORD, encode
 from schemas.fetched import Fetched, RobotsRules
-from workers.fetcher.port import Exchange
+from workers.fetcher.backends.backend import Exchange
 from workers.fetcher.robots import LONGEST_DELAY_MS, MOST_SITEMAPS, rules_of, verdict_of
 
 
@@ -72,9 +73,10 @@ LINES = st.one_of(
 @given(st.lists(LINES, max_size=12), st.lists(PATHS, min_size=1, max_size=6))
 def test_the_kept_text_answers_as_the_file_did(lines: list[str], paths: list[str]) -> None:
     text = "\n".join(["User-agent: gregor", *lines])
-    original, kept = Protego.parse(text), Protego.parse(parse(text).text)
+    # Protego takes the rule "/%" for one about "/?"; where every "%" begins an escape it knows what is meant.
+    original, kept = Protego.parse(whole_escapes(text)), Protego.parse(parse(text).text)
     for path in paths:
-        url = f"https://example.org/{path}"
+        url = f"https://example.org/{whole_escapes(path)}"
         assert kept.can_fetch(url, "gregor") == original.can_fetch(url, "gregor")
 
 

@@ -24,7 +24,7 @@ GroupKey = tuple[str, str, str, int, int]
 """(scheme, server, directory, level, bits): a directory, or a part of a large one: the URLs whose hash ends in these bits."""
 
 
-class Group(Struct, eq=False):
+class DirectoryGroup(Struct, eq=False):
     """The URLs of one directory (or of one part of it) that are in memory: the paper's two lists."""
 
     key: GroupKey
@@ -63,7 +63,7 @@ class Target(Struct, eq=False, gc=False, kw_only=True):
 class Entry(Target, eq=False, gc=False, kw_only=True):
     """One URL."""
 
-    group: Group
+    group: DirectoryGroup
     path: str
     """Path and query."""
     state: int = FRESH
@@ -94,5 +94,5 @@ class Stored(Struct, array_like=True, gc=False):
     near: bool
 
 
-def new_group(key: GroupKey) -> Group:
-    return Group(key, registered_domain(key[1]), {}, {})
+def new_group(key: GroupKey) -> DirectoryGroup:
+    return DirectoryGroup(key, registered_domain(key[1]), {}, {})

@@ -21,8 +21,8 @@ from workers.extractor.filter.entries import (
     PENDING,
     VISITED,
     VISITING,
+    DirectoryGroup,
     Entry,
-    Group,
     GroupKey,
     Stored,
     new_group,
@@ -84,7 +84,7 @@ class Lists:
         self._counts = counts
         self._splits: set[GroupKey] = set()
         self._sketch = Sketch()
-        self.groups: OrderedDict[GroupKey, Group] = OrderedDict()
+        self.groups: OrderedDict[GroupKey, DirectoryGroup] = OrderedDict()
         self.new: list[Entry] = []
         """What ``find`` added for the page that is being read."""
         self.size = 0
@@ -218,11 +218,11 @@ class Lists:
                 key = (scheme, server, directory, level, hashed & ((1 << level) - 1))
         return key
 
-    def _new_group(self, key: GroupKey) -> Group:
+    def _new_group(self, key: GroupKey) -> DirectoryGroup:
         group = self.groups[key] = new_group(key)
         return group
 
-    def _add(self, group: Group, path: str) -> Entry:
+    def _add(self, group: DirectoryGroup, path: str) -> Entry:
         entry = Entry(group=group, path=path)
         group.visiting[path] = entry
         self.new.append(entry)
@@ -232,7 +232,7 @@ class Lists:
             self._put_away({group.key: [], **self._split(group.key, stored)})
         return entry
 
-    def _put(self, group: Group, one: Stored) -> None:
+    def _put(self, group: DirectoryGroup, one: Stored) -> None:
         entry = Entry(
             group=group,
             path=one.path,
@@ -244,7 +244,7 @@ class Lists:
         (group.visited if one.visited else group.visiting)[one.path] = entry
         self._grow(one.path)
 
-    def _load(self, key: GroupKey, group: Group | None, path: str) -> Group | None:
+    def _load(self, key: GroupKey, group: DirectoryGroup | None, path: str) -> DirectoryGroup | None:
         """Bring a URL back that the store has, and its directory with it; of a part of a large one those that were met most, because
         what is in one part has nothing in common but bits of hashes. None: nothing of the group is in memory."""
         urls = self._store.get(key) if self._store is not None else []
@@ -278,7 +278,7 @@ class Lists:
             group.visited.clear()
         return parts
 
-    def _cold(self, group: Group) -> list[Entry]:
+    def _cold(self, group: DirectoryGroup) -> list[Entry]:
         cold = []
         for entries in (group.visiting, group.visited):
             for entry in entries.values():
@@ -290,7 +290,7 @@ class Lists:
                     cold.append(entry)
         return cold
 
-    def _evict(self, group: Group, cold: list[Entry], written: dict[GroupKey, list[Stored]]) -> None:
+    def _evict(self, group: DirectoryGroup, cold: list[Entry], written: dict[GroupKey, list[Stored]]) -> None:
         """Take entries out of the memory; what the store must be given is added to ``written``."""
         if self._store is not None and self._settings.store_urls and not all(entry.stored for entry in cold):
             before = written[group.key] if group.key in written else self._store.get(group.key)

@@ -16,8 +16,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from gregor.state.options import SharedMemory, StoreOptions
-from gregor.state.store import Store
+from gregor.runtime.state.options import SharedMemory, StoreOptions
+from gregor.runtime.state.store import Store
 from workers.extractor.filter.entries import GroupKey, Stored
 
 FAMILY: Final = "groups"
@@ -30,7 +30,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Stored]).decode
 
 
-class Mark(Struct, frozen=True):
+class StoreNote(Struct, frozen=True):
     """What a store that is used again must agree with, and what the filter needs beside the groups."""
 
     config_version: str
@@ -39,7 +39,7 @@ class Mark(Struct, frozen=True):
     splits: list[GroupKey] = []
 
 
-_decode_mark = msgspec.msgpack.Decoder(Mark).decode
+_decode_mark = msgspec.msgpack.Decoder(StoreNote).decode
 
 
 class GroupStore:
@@ -50,7 +50,7 @@ class GroupStore:
         self._store = Store(folder, (FAMILY,), SharedMemory(_MEMORY))
         self.reads = self.writes = 0
 
-    def take_mark(self) -> Mark | None:
+    def take_mark(self) -> StoreNote | None:
         """The mark of the last good end, which is gone afterwards."""
         value = self._store.view().get(FAMILY, _MARK)
         if value is None:
@@ -63,7 +63,7 @@ class GroupStore:
         except msgspec.MsgspecError:
             return None
 
-    def put_mark(self, mark: Mark) -> None:
+    def put_mark(self, mark: StoreNote) -> None:
         batch = self._store.begin()
         self._store.writer(batch).put(FAMILY, _MARK, _encode(mark))
         self._store.write(batch)

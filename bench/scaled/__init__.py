@@ -1,0 +1,1 @@
+"""What bench/scaling.py runs and computes with."""

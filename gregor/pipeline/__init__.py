@@ -1,1 +1,0 @@
-"""The wiring: which stages exist, who runs them, when a crawl is done."""

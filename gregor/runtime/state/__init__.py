@@ -1,0 +1,1 @@
+"""Durable state of a partition: RocksDB families, packed changes and the rolling snapshot. What the bytes mean, the stage knows alone."""

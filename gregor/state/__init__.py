@@ -1,1 +1,0 @@
-"""Durable state of a partition: RocksDB families, the pending overlay, packed changes and the rolling snapshot."""

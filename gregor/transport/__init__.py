@@ -1,1 +1,0 @@
-"""What carries records between stages: one port, two engines (Kafka and the embedded log)."""

@@ -1,5 +1,0 @@
-"""The embedded transport: one RocksDB in one folder is log, group positions and state of every stage; a checkpoint is one WriteBatch."""
-
-from gregor.transport.embedded.transport import EmbeddedTransport
-
-__all__ = ["EmbeddedTransport"]

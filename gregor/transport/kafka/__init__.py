@@ -1,1 +1,0 @@
-"""The transport on a Kafka cluster: consumer groups, transactions, changelogs."""
