@@ -67,6 +67,12 @@ class EmulatedLink:
         drawn = xxh3_64_intdigest(url.encode(), self._seed) / 2**63 - 1
         return self._latency_s * (1 + self._jitter * drawn)
 
+    async def delay(self, url: str) -> None:
+        """Return when this URL's latency is over, and not before: uvloop's timers fire up to a millisecond early."""
+        due = self._clock() + self.latency_s(url)
+        while (left := due - self._clock()) > 0:
+            await self._sleep(left)
+
     async def carry(self, size: int) -> None:
         """Return when so many bytes have come over the link."""
         rule = self._rule

@@ -128,9 +128,8 @@ class ArchiveFetch:
         assert self._web is not None
         url = f"{request.scheme}://{request.server}{request.path}"
         found = self._web.answer(request.scheme, request.server, request.path)
-        if latency := self._link.latency_s(url):
-            async with asyncio.timeout(caps.first_byte_s):
-                await asyncio.sleep(latency)
+        async with asyncio.timeout(caps.first_byte_s):
+            await self._link.delay(url)
         asked.answer(found)
         if found is None:
             detail = f"not in {self._options.emulate.web}"
