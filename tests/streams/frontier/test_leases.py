@@ -33,6 +33,18 @@ def test_a_lease_returns_only_after_deadline_longest_request_and_tolerance_and_c
         assert again.lease != order.lease
 
 
+def test_a_url_is_not_ordered_again_while_its_result_may_come_for_as_long_as_the_protocol_says() -> None:
+    config = configure(fetch={"delay_s": 2.0})
+    with Rig(config) as rig:
+        rig.frontier.discover([links("a.example", "/1")], T0)
+        (order,) = rig.frontier.dispatch(T0)
+        over = T0 + 190_000 + 2_000
+        assert rig.frontier.dispatch(over - 1) == []
+        rig.frontier.confirm(answer(order), over - 1)
+        assert rig.counters["confirmed"] == 1
+        assert rig.frontier.dispatch(over + 10_000) == []
+
+
 def test_after_a_lease_that_nobody_answered_its_server_is_left_alone_for_the_delay() -> None:
     """A request may have started as late as at the deadline."""
     with Rig(configure(robots={"obey": True}, **CONFIG)) as rig:
