@@ -21,13 +21,16 @@ from tests.chaos.soak.judging import Pace, check_archive, check_good, check_itse
 SOAK_S: Final = float(os.environ.get("GREGOR_STORM_SOAK_S") or 45)
 HOSTILE: Final = 200
 GOOD: Final = 20
-PAGES: Final = int(0.8 * SOAK_S / GOOD_DELAY_S)
-"""Of a good server: alone it would be done after eight tenths of the time."""
+PAGES: Final = int(SOAK_S / GOOD_DELAY_S)
+"""Of a good server: alone it would be done when the time is over. A crawl whose good servers were done sooner would end by itself, once
+the hostile ones are given up or ask to be left alone for days."""
 PAGES_ALONE: Final = 12
 MOST_MB: Final = 1000
 MOST_LATE: Final = 2.0
 """How many times as long a good server may wait between two requests as when the good ones are alone, on average and for most of them."""
 LINKED: Final = 200
+SERVER_ATTEMPTS: Final = min(100, max(5, round(SOAK_S / 12)))
+"""Orders in vain before a hostile server is given up: with the usual five nearly all of them are after four minutes."""
 
 
 @pytest.mark.alone
@@ -54,7 +57,9 @@ def pace_alone(folder: Path) -> Pace:
     place = folder / "alone"
     place.mkdir()
     with good_web(place, GOOD, PAGES_ALONE) as good:
-        crawled = crawl(configure(place / "gregor.toml", good.site.seeds), place / "crawl", good, least_s=math.inf)
+        crawled = crawl(
+            configure(place / "gregor.toml", good.site.seeds, SERVER_ATTEMPTS), place / "crawl", good, least_s=math.inf
+        )
         assert crawled.code == 0, crawled.printed
         check_good(good)
         return pace_of(good.asked())
@@ -66,7 +71,7 @@ def soak(folder: Path, seed: int, good: Good) -> Crawled:
     plan = Plan(seed=seed, servers=HOSTILE, good=linked, log=str(folder / "hostile.jsonl"), authority=str(authority))
     with hostile_web(folder, plan) as names:
         seeds = [*good.site.seeds, *(f"{origin}/" for origin in names.hostile)]
-        config = configure(folder / "gregor.toml", seeds)
+        config = configure(folder / "gregor.toml", seeds, SERVER_ATTEMPTS)
         return crawl(config, folder / "crawl", good, least_s=SOAK_S, trusted=authority)
 
 

@@ -95,7 +95,7 @@ class Crawled(Struct, frozen=True):
     """By itself, before it was to be stopped."""
 
 
-def configure(path: Path, seeds: Sequence[str]) -> Path:
+def configure(path: Path, seeds: Sequence[str], server_attempts: int) -> Path:
     """Small delays and short time-outs; nothing that went wrong is left alone for hours, and how busy this machine is does not lengthen the
     delay of good servers. All the rest is as it is for everybody."""
     path.write_text(f"""
@@ -115,6 +115,7 @@ cache_hours = 0.02
 first_s = 2.0
 longest_s = 10.0
 dead_hours = 0.002
+server_attempts = {server_attempts}
 [[server]]
 match = "127.0.0.*"
 delay_s = {GOOD_DELAY_S}
