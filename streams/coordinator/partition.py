@@ -28,7 +28,7 @@ from streams.coordinator.life import RESOLVING, on_address, on_arrival, on_no_ad
 from streams.coordinator.name_lookup import Answer, NameLookup
 from streams.coordinator.names import is_ours, is_plain
 from streams.coordinator.registry import U64, Origin, Registry, hashes_of
-from streams.coordinator.resolutions import Resolutions
+from streams.coordinator.resolutions import LATEST, Resolutions
 from streams.coordinator.verdicts import Verdicts
 
 HOUR_MS: Final = 3600 * 1000
@@ -204,7 +204,8 @@ class CoordinatorPartition:
                 self._resolve(after)
         if placed_now:
             self.registry.put_origins({after.site: None})
-        if after.state != "found":
+        if (before.state, after.state) != ("found", "found"):
+            # Also of one that is resolved after somebody approved it: its home would refuse or bound its links until then.
             home = self.homes_of(hashes_of([after.site]))[0]
             self._announcements.row(after, home, to_slot=placed_now or origin is None)
         if placed_now and origin is not None:
@@ -213,7 +214,8 @@ class CoordinatorPartition:
     def tick(self, now_ms: int) -> int:
         """Take the answers of name servers, ask for more. Returns how many sites were decided."""
         if self._lookup is None:
-            return 0
+            # Who still waits for an address began to when names were resolved.
+            return sum(self._decide(Answer(key, site), now_ms) for key, site in self._resolutions.due(LATEST))
         decided = sum(self._decide(answer, now_ms) for answer in self._lookup.answers())
         due = self._resolutions.due(now_ms)
         if due:
@@ -247,7 +249,8 @@ class CoordinatorPartition:
         return 1
 
     def next_due_ms(self, now_ms: int) -> int | None:
-        return None if self._lookup is None else self._resolutions.next_due_ms(now_ms)
+        due = self._resolutions.next_due_ms(now_ms)
+        return now_ms if self._lookup is None and due is not None else due
 
     def outputs(self) -> list[Output]:
         return [*self._announcements.outputs(*self.registry.encoded()), *self.verdicts.outputs()]

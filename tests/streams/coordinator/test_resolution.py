@@ -150,6 +150,33 @@ def test_a_site_that_was_blocked_meanwhile_stays_blocked() -> None:
         assert len(rig.roots(rig.rows["a.example"].slot)) == 1
 
 
+@pytest.mark.parametrize("admit", ["all", "approved"])
+def test_home_hears_that_a_site_is_approved_also_while_its_name_is_resolved(admit: str) -> None:
+    with rig_with(Names(), admit=admit) as rig:
+        rig.do(found("a.example"))
+        rig.do(command("block", "a.example"))
+        rig.do(command("approve", "a.example"))
+        assert states(rig) == {"a.example": "found"}
+        row = rig.told_of("a.example", home_of("a.example"))[-1]
+        assert (row.state, row.version) == ("found", rig.rows["a.example"].version)
+
+
+def test_once_no_name_is_resolved_any_more_sites_that_waited_for_an_address_are_placed() -> None:
+    sites = [f"s{number}.example" for number in range(100)]
+    with rig_with(names := Names()) as rig:
+        rig.do(found(*sites))
+        rig.step()
+        names.answer(sites[0], "no")
+        rig.step()
+        rig.config, rig.names = configure(resolve=False), None
+        rig.restart()
+        while rig.stage.next_due_ms() is not None:
+            assert rig.stage.next_due_ms() == rig.now
+            rig.step()
+        assert states(rig) == dict.fromkeys(sites, "placed")
+        assert sum(len(rig.roots(slot)) for slot in rig.discovered) == len(sites)
+
+
 def test_a_domain_is_there_when_its_first_server_is_or_when_it_is_itself() -> None:
     with Rig(configure(resolve=True, partition_by="domain"), names := Names()) as rig:
         rig.do(found("example.org", server="www.example.org:8080"))

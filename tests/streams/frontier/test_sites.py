@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from schemas.codec import encode
 from schemas.discovered import Discovered, SiteRow, decode_discovered
+from schemas.sites import SiteState
 from schemas.sites_found import FoundSite, SitesFound, decode_site_note
 from streams.frontier.inspect import PartitionView
 from streams.frontier.sites import gate, sites
@@ -249,6 +250,20 @@ def test_links_that_waited_for_a_site_which_is_blocked_then_are_refused() -> Non
         crawl.settle()
         assert (home.counters["refused_blocked"], home.counters["waiting"], home.missing()) == (3, 0, 0)
         assert home.counters.get("forwarded", 0) == 0
+
+
+@pytest.mark.parametrize("before", ["waiting", "blocked", "unresolvable"])
+def test_all_links_of_an_approved_site_are_kept_while_its_name_is_resolved(before: SiteState) -> None:
+    with SiteCrawl(sites={"waiting_links": 2}) as crawl:
+        home, slot = (crawl.members[number] for number in ends(crawl))
+        crawl.give(home.partition, SiteRow(site=SITE, slot=slot.partition, state=before))
+        crawl.give(home.partition, SiteRow(site=SITE, slot=slot.partition, state="found", version=2))
+        crawl.send(links(SITE, "/1", "/2", "/3"))
+        crawl.settle()
+        assert (home.counters["waiting"], home.counters.get("waiting_held", 0), home.missing()) == (3, 0, 0)
+        crawl.place(SITE, slot.partition, version=3)
+        crawl.settle()
+        assert (slot.counters["admitted"], home.counters["waiting"]) == (3, 0)
 
 
 def test_names_that_are_no_servers_are_refused_and_no_coordinator_hears_of_them() -> None:
